@@ -12,7 +12,7 @@ from types import UnionType
 from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin
 
 from attrs import frozen
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
 
 from callwright.errors import PluginError, UnknownName, UsageError, raise_together
@@ -34,6 +34,46 @@ class OptionTable(BaseModel):
     """A table of options. It takes no others than it names, no number that is not finite, and does not change."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False, allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _switches_are_switches(cls, value: Any, info: ValidationInfo) -> Any:
+        """``True`` is 1 to Python, and "yes" and 1 are true to pydantic; who mixes them up meant another option."""
+        parts = set(_parts(cls.model_fields[info.field_name or ""].annotation))
+        if isinstance(value, bool) and parts & {int, float} and not parts & {bool, Any}:
+            raise ValueError(f"must be a number, not {str(value).lower()}")
+        if parts <= {bool, type(None)} and not isinstance(value, bool | None):
+            raise ValueError(f"must be true or false, not {value!r:.60}")
+        return value
+
+
+class RequestOptions(OptionTable):
+    """How often, how fast and for how much a server is asked (:class:`callwright.machines.model_server.Server`).
+
+    A component's own table comes second among the bases, so that its options are listed first:
+    ``class Mine(RequestOptions, Own)``.
+    """
+
+    concurrency: int = Field(default=16, ge=1, description="Requests under way at a time.")
+    requests_per_minute: float | None = Field(
+        default=None, gt=0, description="At most so many are begun, of all processes together; no limit if left out."
+    )
+    tokens_per_minute: float | None = Field(
+        default=None, gt=0, description="The same for tokens, of prompts and completions; no limit if left out."
+    )
+    retries: int = Field(default=5, ge=0, description="How often a request is repeated that failed in passing.")
+    timeout: float = Field(default=600.0, gt=0, description="Seconds for all of a request.")
+    price_prompt: float = Field(default=0.0, ge=0, description="Price of a million prompt tokens.")
+    price_completion: float = Field(default=0.0, ge=0, description="Price of a million completion tokens.")
+    price_cached: float | None = Field(
+        default=None, ge=0, description="Price of a million cached prompt tokens; as of others if left out."
+    )
+    max_cost: float | None = Field(
+        default=None, gt=0, description="What may be spent, in the currency of the prices; it is never passed."
+    )
+    most_failures: int = Field(
+        default=20, ge=1, description="So many requests in a row that fail end the command, of all processes together."
+    )
 
 
 class UnknownOption(UnknownName):
@@ -60,10 +100,31 @@ def read_options(model: type[_Options], given: Mapping[str, Any], owner: str) ->
         return model.model_validate(dict(given))
     except ValidationError as error:
         try:
-            raise_together([_mistake(model, problem, owner) for problem in error.errors()])
+            raise_together(list(_mistakes(model, error, given, owner).values()))
         except UsageError as mistake:
             raise mistake from error
         raise
+
+
+def _mistakes(
+    model: type[BaseModel], error: ValidationError, given: Mapping[str, Any], owner: str
+) -> dict[tuple[str, ...], UsageError]:
+    """A mistake for each place; pydantic has one for each of the types that a value might have had there."""
+    found: dict[tuple[str, ...], UsageError] = {}
+    for problem in error.errors():
+        path = tuple(str(part) for part in problem["loc"])
+        one_of_several = _union_on_the_way(model, path)
+        if one_of_several is None:
+            found[path] = _mistake(model, problem, owner)
+        else:
+            path, annotation = one_of_several
+            value: Any = given
+            for key in path:
+                value = value[key] if isinstance(value, Mapping) else getattr(value, key)
+            found[path] = WrongOption(
+                f"{owner}: {_key(path)} must be {type_in_words(annotation)}, not {value!r:.60}", path
+            )
+    return found
 
 
 def _mistake(model: type[BaseModel], problem: Any, owner: str) -> UsageError:
@@ -75,11 +136,36 @@ def _mistake(model: type[BaseModel], problem: Any, owner: str) -> UsageError:
                 table = _inner(table.model_fields[key].annotation)
         where = f"option of {owner}" + (f" in {'.'.join(map(repr, path[:-1]))}" if len(path) > 1 else "")
         return UnknownOption(where, path, table.model_fields)
-    key = ".".join(map(repr, path[:1])) + "".join(f".{part}" for part in path[1:])
+    if problem["type"] == "missing":
+        where = f"{owner}: {_key(path[:-1])}" if path[1:] else owner
+        return WrongOption(f"{where} needs the option {path[-1]!r}", path)
     message = problem["msg"].removeprefix("Value error, ")
     if path and message.startswith("must be "):
-        return WrongOption(f"{owner}: {key} {message}", path)
-    return WrongOption(f"{owner}: {key}: {message}" if path else f"{owner}: {message}", path)
+        return WrongOption(f"{owner}: {_key(path)} {message}", path)
+    if message.startswith("Input should be "):
+        message = f"{message.partition(', unable to parse')[0]}, not {problem['input']!r:.60}"
+    return WrongOption(f"{owner}: {_key(path)}: {message}" if path else f"{owner}: {message}", path)
+
+
+def _key(path: tuple[str, ...]) -> str:
+    return ".".join(map(repr, path[:1])) + "".join(f".{part}" for part in path[1:])
+
+
+def _union_on_the_way(model: Any, path: tuple[str, ...]) -> tuple[tuple[str, ...], Any] | None:
+    """The path to the option of several types, none of them a table, in which a mistake lies, and these types."""
+    for place, key in enumerate(path[:-1], 1):
+        field = model.model_fields.get(key)
+        if field is None:
+            return None
+        model = _table_in(field.annotation)
+        if model is None:
+            several = [part for part in _parts(field.annotation) if part is not type(None)]
+            return (path[:place], field.annotation) if len(several) > 1 else None
+    return None
+
+
+def _parts(annotation: Any) -> tuple[Any, ...]:
+    return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
 
 
 def _inner(annotation: Any) -> Any:
@@ -171,8 +257,7 @@ def _option(name: str, field: FieldInfo) -> Option:
 
 def _table_in(annotation: Any) -> type[OptionTable] | None:
     """The table that an option holds, alone or beside ``None``."""
-    parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
-    return next((part for part in parts if isinstance(part, type) and issubclass(part, OptionTable)), None)
+    return next((part for part in _parts(annotation) if isinstance(part, type) and issubclass(part, OptionTable)), None)
 
 
 def type_in_words(annotation: Any) -> str:

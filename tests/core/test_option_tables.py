@@ -59,13 +59,44 @@ def test_mistakes_are_told_together_with_the_way_to_each() -> None:
     with pytest.raises(SeveralMistakes) as told:
         with_table().create("sampler", "mine", size=0, hsare=1, where={"hots": "b"})
     text = str(told.value)
-    assert "the sampler 'mine': 'size': Input should be greater than or equal to 1" in text
+    assert "the sampler 'mine': 'size': Input should be greater than or equal to 1, not 0" in text
     assert "There is no option of the sampler 'mine' named 'hsare'. Did you mean 'share'?" in text
     assert "There is no option of the sampler 'mine' in 'where' named 'hots'. Did you mean 'host'?" in text
 
 
+def test_a_value_of_none_of_several_types_is_one_mistake() -> None:
+    class Several(OptionTable):
+        """One of several types."""
+
+        file: str | Path | None = None
+        words: str | tuple[str, ...] = ""
+
+    with pytest.raises(SeveralMistakes) as told:
+        with_table(takes=Several).create("sampler", "mine", file=3, words=[1, 2])
+    assert str(told.value).splitlines() == [
+        "the sampler 'mine': 'file' must be str | Path | None, not 3",
+        "the sampler 'mine': 'words' must be str | tuple[str, …], not [1, 2]",
+    ]
+
+
+def test_true_is_no_number() -> None:
+    with pytest.raises(UsageError, match="the sampler 'mine': 'share' must be a number, not true"):
+        with_table().create("sampler", "mine", size=1, share=True)
+
+
+@pytest.mark.parametrize("value", ["yes", 1, 0.0])
+def test_a_switch_is_true_or_false(value: Any) -> None:
+    class Switch(OptionTable):
+        """A switch."""
+
+        trust: bool = False
+
+    with pytest.raises(UsageError, match=f"'trust' must be true or false, not {value!r}"):
+        with_table(takes=Switch).create("sampler", "mine", trust=value)
+
+
 def test_an_option_that_must_be_given_is_named() -> None:
-    with pytest.raises(UsageError, match="the sampler 'mine': 'size': Field required"):
+    with pytest.raises(UsageError, match="the sampler 'mine' needs the option 'size'"):
         with_table().create("sampler", "mine")
 
 

@@ -18,4 +18,5 @@ def callwright_benchmarks() -> Iterable[Lazy]:
         NAME,
         "callwright_plugins.api_bank.benchmark:ApiBank",
         "API-Bank's three levels as ToolRL scores them (data=DIR)",
+        takes="callwright_plugins.api_bank.options:ApiBankOptions",
     )

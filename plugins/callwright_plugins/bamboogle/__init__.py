@@ -18,4 +18,5 @@ def callwright_benchmarks() -> Iterable[Lazy]:
         NAME,
         "callwright_plugins.bamboogle.benchmark:Bamboogle",
         "questions of two hops with a search, at most four rounds (data=DIR, search=NAME, judge=NAME)",
+        takes="callwright_plugins.bamboogle.options:BamboogleOptions",
     )

@@ -25,6 +25,7 @@ def callwright_environments() -> Iterable[Lazy]:
         "schema-echo",
         "callwright_plugins.data_preparation.schema_echo.environment:SchemaEcho",
         "tools known by their schemas, which return their resolved arguments (schemas=FILE)",
+        takes="callwright_plugins.data_preparation.schema_echo.options:SchemaEchoOptions",
     )
 
 
@@ -35,4 +36,5 @@ def callwright_corpora() -> Iterable[Lazy]:
         "schema-echo",
         "callwright_plugins.data_preparation.schema_echo.corpus:SchemaEchoCorpus",
         "queries of ToolACE and xLAM over tools that echo their arguments (toolace=FILE, xlam=FILE)",
+        takes="callwright_plugins.data_preparation.schema_echo.options:SchemaEchoCorpusOptions",
     )

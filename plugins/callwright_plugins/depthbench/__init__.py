@@ -17,6 +17,7 @@ def callwright_environments() -> Iterable[Lazy]:
     yield Lazy(
         NAME,
         "callwright_plugins.depthbench.environment:DepthBench",
+        takes="callwright_plugins.depthbench.environment:DepthBenchEnvironmentOptions",
         summary="163 deterministic tools in twenty domains, from the weather to flight bookings",
     )
     yield Lazy(
@@ -32,11 +33,13 @@ def callwright_corpora() -> Iterable[Lazy]:
     yield Lazy(
         NAME,
         "callwright_plugins.depthbench.corpus:DepthBenchCorpus",
+        takes="callwright_plugins.depthbench.corpus:DepthBenchOptions",
         summary="944 training and 766 validation tasks of depth 0-6 on disjoint tools; every step changes the answer",
     )
     yield Lazy(
         NAME_1_1,
         "callwright_plugins.depthbench.corpus:DepthBenchV11Corpus",
+        takes="callwright_plugins.depthbench.corpus:DepthBenchV11Options",
         summary="as many tasks of each kind as depthbench-v1, judged in several worlds; every bound decides in one",
     )
 
@@ -47,11 +50,13 @@ def callwright_benchmarks() -> Iterable[Lazy]:
     yield Lazy(
         NAME,
         "callwright_plugins.depthbench.benchmark:DepthBenchV1",
+        takes="callwright_plugins.depthbench.benchmark:VersionOptions",
         summary="the 766 validation tasks, by depth",
     )
     yield Lazy(
         NAME_1_1,
         "callwright_plugins.depthbench.benchmark:DepthBenchV11",
+        takes="callwright_plugins.depthbench.benchmark:VersionOptions",
         summary="the 766 validation tasks of depthbench-v1.1, right in all worlds, by depth",
     )
 

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import Field
+
 from callwright.measuring.benchmark import CorpusBenchmark
+from callwright.options import OptionTable
 from callwright_plugins.depthbench import NAME, NAME_1_1
 from callwright_plugins.depthbench.corpus import DepthBenchCorpus, DepthBenchV11Corpus
+
+
+class VersionOptions(OptionTable):
+    """Options of the benchmarks ``depthbench-v1`` and ``-v1.1``."""
+
+    version: str | None = Field(default=None, description="The version; each has one alone.")
 
 
 class DepthBenchV1(CorpusBenchmark):

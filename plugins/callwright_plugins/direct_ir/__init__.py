@@ -15,4 +15,5 @@ def callwright_parsers() -> Iterable[Lazy]:
         "direct",
         "callwright_plugins.direct_ir.parser:DirectParser",
         summary="a list of calls such as [f(a=1), g(b=API_RESPONSE_0)] (TIER, appendix A.3)",
+        takes="callwright.language.options:FormOptions",
     )

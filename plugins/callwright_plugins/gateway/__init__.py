@@ -19,6 +19,7 @@ def callwright_samplers() -> Iterable[Lazy]:
         "a command of yours that does each task, its model behind the gateway",
         extra="gateway",
         reaches=f"{_HERE}.agent_sampler:reaches",
+        takes=f"{_HERE}.options:AgentOptions",
     )
 
 

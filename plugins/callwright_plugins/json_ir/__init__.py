@@ -15,4 +15,5 @@ def callwright_parsers() -> Iterable[Lazy]:
         "json",
         "callwright_plugins.json_ir.parser:JsonParser",
         summary="an object of numbered calls, references as API_RESPONSE_0 (TIER, appendix A.2)",
+        takes="callwright.language.options:FormOptions",
     )

@@ -20,6 +20,7 @@ def callwright_reward_components() -> Iterable[Lazy]:
         summary="a model's verdict by a rubric: votes, reasons as evidence, failures masked",
         reaches=_REACHES,
         stand_in=f"{_HERE}.stand_in:judge",
+        takes=f"{_HERE}.options:JudgeOptions",
     )
 
 
@@ -32,6 +33,7 @@ def callwright_reward_recipes() -> Iterable[Lazy]:
         summary="the judge alone: a ceiling for comparison, no reward to train on",
         reaches=_REACHES,
         stand_in=f"{_HERE}.stand_in:judge_recipe",
+        takes=f"{_HERE}.options:JudgeOptions",
     )
     yield Lazy(
         "tier-judged",
@@ -39,6 +41,7 @@ def callwright_reward_recipes() -> Iterable[Lazy]:
         summary="tier, and a judge that is asked only where every call executed",
         reaches=_REACHES,
         stand_in=f"{_HERE}.stand_in:tier_judged_recipe",
+        takes=f"{_HERE}.options:TierJudgedOptions",
     )
 
 

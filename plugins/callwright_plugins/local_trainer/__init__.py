@@ -36,4 +36,5 @@ def callwright_samplers() -> Iterable[Lazy]:
         "callwright_plugins.local_trainer.sampling.local_model:LocalModelSampler",
         summary="completions of a Hugging Face causal language model directory, or of a run's final checkpoint",
         extra="train",
+        takes="callwright_plugins.local_trainer.options:LocalModelOptions",
     )

@@ -214,8 +214,8 @@ class Options(Workers):
     device: Device = Field(default="auto", description="cpu, cuda, or auto: cuda where there is one.")
     dtype: Precision = Field(default="float32", description="Of the arithmetic: float32 or bfloat16 (autocast).")
     weights: Precision = Field(default="float32", description=_WEIGHTS)
-    warm_start: WarmStart = Field(default_factory=WarmStart)
-    critic: CriticOptions = Field(default_factory=CriticOptions)
+    warm_start: WarmStart = Field(default_factory=WarmStart, description="Supervised steps before the first one.")
+    critic: CriticOptions = Field(default_factory=CriticOptions, description="For algorithms that have one.")
 
     @model_validator(mode="after")
     def _consistent(self) -> Options:
@@ -363,3 +363,24 @@ class Model(OptionTable):
         if (self.path is None) == (self.tiny is None):
             raise ValueError('give either path = "DIRECTORY" or tiny = {}')
         return self
+
+
+class LocalModelOptions(OptionTable):
+    """Options of ``sampler = "local-model"``."""
+
+    model: str = Field(description="A Hugging Face directory, or a run folder, whose final checkpoint is read.")
+    max_new_tokens: int = Field(default=256, ge=1, description="Tokens of a completion at most.")
+    device: Device = Field(default="auto", description="cpu, cuda, or auto: cuda where there is one.")
+    dtype: Precision = Field(default="float32", description="Of the weights and the arithmetic.")
+    threads: int = Field(default=1, ge=1, description="Threads of torch.")
+    prompt: Literal["auto", "chat", "compact"] = Field(
+        default="auto", description="Messages, the corpus's short prompt, or what the model was trained with."
+    )
+    corpus: Any = Field(default=None, description="The corpus of the short prompt: its name or, in Python, itself.")
+    chat_template_options: dict[str, Any] | None = Field(
+        default=None, description="Passed to the chat template, such as { enable_thinking = false }."
+    )
+    rows: int = Field(default=256, ge=1, description="Completions that are sampled at a time.")
+    yarn: Any = Field(
+        default=None, description="Extends the context for this evaluation: a factor, or { factor, original }."
+    )

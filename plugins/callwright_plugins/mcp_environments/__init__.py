@@ -63,4 +63,5 @@ def callwright_environments() -> Iterable[Lazy]:
             name,
             f"callwright_plugins.mcp_environments.{name}:environment",
             summary=f"{_SUMMARIES[name]} ({count} tools, stateful; Prove, Table 2)",
+            takes="callwright_plugins.mcp_environments.options:StatefulOptions",
         )

@@ -18,4 +18,5 @@ def callwright_benchmarks() -> Iterable[Lazy]:
         NAME,
         "callwright_plugins.nestful.benchmark:Nestful",
         "NESTFUL: nested sequences of calls, executed (data=DIR, package=DIR)",
+        takes="callwright_plugins.nestful.options:NestfulOptions",
     )

@@ -17,4 +17,5 @@ def callwright_samplers() -> Iterable[Lazy]:
         summary="chat completions of any OpenAI-compatible server, with retries, rate limits and counted costs",
         extra="openai",
         reaches="callwright_plugins.openai_sampler.sampler:reaches",
+        takes="callwright_plugins.openai_sampler.options:OpenAISamplerOptions",
     )

@@ -171,7 +171,9 @@ class Options(OptionTable):
     asynchronous: Asynchronous | None = Field(
         default=None, description="Sample and train at the same time; one after the other if left out."
     )
-    reference: ReferenceOptions = Field(default_factory=ReferenceOptions)
+    reference: ReferenceOptions = Field(
+        default_factory=ReferenceOptions, description="GPUs of its own for the reference."
+    )
     gradient_checkpointing: bool = Field(default=False, description="Less memory, more time.")
     attention: str = Field(default="flash_attention_2", description="Attention implementation of the trained models.")
     rewards: Literal["agent", "function"] = Field(
@@ -197,7 +199,7 @@ class Options(OptionTable):
     environment: dict[str, str] = Field(default_factory=dict, description="Further environment variables.")
     strict: bool = Field(default=False, description="Refuse what OpenRLHF cannot do exactly as the recipe says.")
     strict_except: list[str] = Field(default_factory=list, description="Keys that strict lets pass all the same.")
-    critic: CriticOptions = Field(default_factory=CriticOptions)
+    critic: CriticOptions = Field(default_factory=CriticOptions, description="For algorithms that have one.")
 
     @model_validator(mode="after")
     def _sizes(self) -> Options:

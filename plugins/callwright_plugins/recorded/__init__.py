@@ -17,7 +17,10 @@ _HERE = "callwright_plugins.recorded"
 def callwright_environments() -> Iterator[Lazy]:
     """The environment that answers from a recording."""
     yield Lazy(
-        "recorded", f"{_HERE}.environment:RecordedEnvironment", "answers from the recording in a folder (data=DIR)"
+        "recorded",
+        f"{_HERE}.environment:RecordedEnvironment",
+        "answers from the recording in a folder (data=DIR)",
+        takes=f"{_HERE}.options:RecordedOptions",
     )
 
 
@@ -28,6 +31,7 @@ def callwright_corpora() -> Iterator[Lazy]:
         "depthbench-official",
         f"{_HERE}.depthbench_official:DepthBenchOfficial",
         "TIER's released benchmark with recorded tool results (data=DIR)",
+        takes=f"{_HERE}.options:DepthBenchOfficialOptions",
     )
 
 
@@ -38,6 +42,7 @@ def callwright_benchmarks() -> Iterator[Lazy]:
         "depthbench-official",
         f"{_HERE}.benchmark:DepthBenchOfficialBenchmark",
         "TIER's released queries against a recording of their backend, by depth (data=DIR)",
+        takes=f"{_HERE}.options:DepthBenchOfficialBenchmarkOptions",
     )
 
 

@@ -54,5 +54,8 @@ def callwright_synthesis_finished(folder: Path) -> None:
 def callwright_synthesizers() -> Iterable[Lazy]:
     """Register the synthesizer ``grounded``."""
     yield Lazy(
-        "grounded", f"{_HERE}.grounded:Grounded", summary="conversations about what an environment can do, executed"
+        "grounded",
+        f"{_HERE}.grounded:Grounded",
+        summary="conversations about what an environment can do, executed",
+        takes=f"{_HERE}.options:GroundedOptions",
     )

@@ -20,12 +20,14 @@ def callwright_corpora() -> Iterable[Lazy]:
         f"{_HERE}.corpus:TasksCorpus",
         summary="tasks of any environments, from a file of tasks (file=FILE)",
         reaches=f"{_HERE}.corpus:reaches",
+        takes=f"{_HERE}.options:TasksOptions",
     )
     yield Lazy(
         COMPACT,
         f"{_HERE}.compact:CompactTasksCorpus",
         summary="the same with prompts, demonstrations and a vocabulary for tiny models (file=FILE, shown=FILE)",
         reaches=f"{_HERE}.corpus:reaches",
+        takes=f"{_HERE}.options:CompactTasksOptions",
     )
 
 

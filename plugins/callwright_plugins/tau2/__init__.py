@@ -23,9 +23,11 @@ def callwright_benchmarks() -> Iterable[Lazy]:
             f"tau2-{domain}",
             f"{_HERE}.benchmark:Tau2{domain.title()}",
             summary=f"tau2-bench, {domain}: dialogues of agent and user over its source (data=DIR, package=DIR, …)",
+            takes=f"{_HERE}.options:Tau2Options",
         )
     yield Lazy(
         "tau2-mock",
         f"{_HERE}.mock.benchmark:Tau2Mock",
         summary="a small domain in tau2-bench's shape with scripted users; needs nothing",
+        takes=f"{_HERE}.options:Tau2MockOptions",
     )

@@ -19,10 +19,17 @@ def callwright_teachers() -> Iterable[Lazy]:
         summary="a model of any OpenAI-compatible server, with options of its own for each role",
         extra="openai",
         reaches=f"{_HERE}.model_teacher:reaches",
+        takes=f"{_HERE}.options:ModelTeacherOptions",
     )
     yield Lazy(
-        "scripted", f"{_HERE}.scripted:ScriptedTeacher", "lines of a script: no model, for tests and offline use"
+        "scripted",
+        f"{_HERE}.scripted:ScriptedTeacher",
+        "lines of a script: no model, for tests and offline use",
+        takes=f"{_HERE}.options:ScriptedTeacherOptions",
     )
     yield Lazy(
-        "replayed", f"{_HERE}.replayed:ReplayedTeacher", "what another teacher replied, from a file; asks nobody"
+        "replayed",
+        f"{_HERE}.replayed:ReplayedTeacher",
+        "what another teacher replied, from a file; asks nobody",
+        takes=f"{_HERE}.options:ReplayedTeacherOptions",
     )

@@ -18,4 +18,5 @@ def callwright_benchmarks() -> Iterable[Lazy]:
         NAME,
         "callwright_plugins.teval.benchmark:TEval",
         "T-Eval: instruct, plan, reason, retrieve, understand, review (data=DIR)",
+        takes="callwright_plugins.teval.options:TEvalOptions",
     )

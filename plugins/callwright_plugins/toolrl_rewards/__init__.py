@@ -43,24 +43,54 @@ _VARIANTS: Final = (
 @hookimpl
 def callwright_reward_components() -> Iterator[Lazy]:
     """ToolRL's rewards, one component each."""
-    yield Lazy("toolrl-format", f"{_HERE}.components:Format", "the blocks of the ground truth, in order (section 3.3)")
-    yield Lazy("toolrl-correctness", f"{_HERE}.components:Correctness", "agreement with the right calls (section 3.3)")
-    yield Lazy("toolrl-length", f"{_HERE}.components:Length", "words of the thought over a target (section 5.1)")
+    yield Lazy(
+        "toolrl-format",
+        f"{_HERE}.components:Format",
+        "the blocks of the ground truth, in order (section 3.3)",
+        takes=f"{_HERE}.options:FormatOptions",
+    )
+    yield Lazy(
+        "toolrl-correctness",
+        f"{_HERE}.components:Correctness",
+        "agreement with the right calls (section 3.3)",
+        takes=f"{_HERE}.options:CorrectnessOptions",
+    )
+    yield Lazy(
+        "toolrl-length",
+        f"{_HERE}.components:Length",
+        "words of the thought over a target (section 5.1)",
+        takes=f"{_HERE}.options:LengthOptions",
+    )
 
 
 @hookimpl
 def callwright_reward_recipes() -> Iterator[Lazy]:
     """The paper's reward, its ablations, and what the released code computes."""
     yield Lazy(
-        "toolrl", f"{_HERE}.recipes:toolrl", "format {0, 1} and correctness [-3, 3], optimal matching (section 3.3)"
+        "toolrl",
+        f"{_HERE}.recipes:toolrl",
+        "format {0, 1} and correctness [-3, 3], optimal matching (section 3.3)",
+        takes=f"{_HERE}.options:ToolRLOptions",
     )
-    yield Lazy("toolrl-guarded", f"{_HERE}.recipes:guarded", "toolrl with calls beyond those that are due counted")
+    yield Lazy(
+        "toolrl-guarded",
+        f"{_HERE}.recipes:guarded",
+        "toolrl with calls beyond those that are due counted",
+        takes=f"{_HERE}.options:ToolRLOptions",
+    )
     for change, summary in _ABLATIONS.items():
-        yield Lazy(f"toolrl-{change}", f"{_HERE}.recipes:ablation", summary, options={"change": change})
+        yield Lazy(
+            f"toolrl-{change}",
+            f"{_HERE}.recipes:ablation",
+            summary,
+            options={"change": change},
+            takes=f"{_HERE}.options:AblationOptions",
+        )
     for variant in _VARIANTS:
         yield Lazy(
             f"toolrl-released-{variant}",
             f"{_HERE}.recipes:released",
             "what the released code computes, defects included",
             options={"variant": variant},
+            takes=f"{_HERE}.options:ReleasedOptions",
         )

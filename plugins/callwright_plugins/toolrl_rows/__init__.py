@@ -20,6 +20,7 @@ def callwright_corpora() -> Iterable[Lazy]:
         "toolrl-rows",
         "callwright_plugins.toolrl_rows.corpus:ToolRLRows",
         summary="rows of ToolRL's data format: prompt, tool list and ground truth (file=FILE)",
+        takes="callwright_plugins.toolrl_rows.options:ToolRLRowsOptions",
     )
 
 

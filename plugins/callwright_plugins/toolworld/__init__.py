@@ -27,4 +27,5 @@ def callwright_corpora() -> Iterable[Lazy]:
         NAME,
         "callwright_plugins.toolworld.corpus:ToolWorldCorpus",
         summary="Tasks of depth 0-6 in which every step changes the answer; held-out compositions; demonstrations",
+        takes="callwright_plugins.toolworld.options:ToolWorldOptions",
     )

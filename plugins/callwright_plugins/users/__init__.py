@@ -17,6 +17,7 @@ def callwright_users() -> Iterable[Lazy]:
         "scripted",
         f"{_HERE}.scripted:Scripted",
         "tells what it knows when it is asked, and is done when its goal is reached",
+        takes=f"{_HERE}.options:ScriptedOptions",
     )
     yield Lazy(
         "model",
@@ -24,5 +25,11 @@ def callwright_users() -> Iterable[Lazy]:
         "a model, by any sampler, that is told who it is, what it wants and what it knows",
         reaches=f"{_HERE}.reaching:reaches",
         stand_in=f"{_HERE}.stand_in:stand_in",
+        takes=f"{_HERE}.options:ModelUserOptions",
     )
-    yield Lazy("replayed", f"{_HERE}.replayed:Replayed", "says the same lines, whatever the agent says")
+    yield Lazy(
+        "replayed",
+        f"{_HERE}.replayed:Replayed",
+        "says the same lines, whatever the agent says",
+        takes=f"{_HERE}.options:ReplayedOptions",
+    )

@@ -19,11 +19,13 @@ def callwright_environments() -> Iterable[Lazy]:
         BAKERY,
         "callwright_plugins.village.bakery:environment",
         summary="4 tools: cakes are ordered, baked while time passes, and brought",
+        takes="callwright_plugins.village.options:StatefulOptions",
     )
     yield Lazy(
         PURSE,
         "callwright_plugins.village.purse:environment",
         summary="3 tools: one person's money behind a password that only its owner knows",
+        takes="callwright_plugins.village.options:StatefulOptions",
     )
 
 
@@ -34,4 +36,5 @@ def callwright_corpora() -> Iterable[Lazy]:
         NAME,
         "callwright_plugins.village.corpus:VillageCorpus",
         summary="Errands over bakery and purse, several turns each, with a user, a clock and a goal",
+        takes="callwright_plugins.village.options:VillageOptions",
     )

@@ -17,4 +17,5 @@ def callwright_samplers() -> Iterable[Lazy]:
         summary="vLLM in this process or on a server: exact token ids, several turns, structured outputs",
         extra="vllm",
         reaches="callwright_plugins.vllm_sampler.sampler:reaches",
+        takes="callwright_plugins.vllm_sampler.options:VLLMSamplerOptions",
     )

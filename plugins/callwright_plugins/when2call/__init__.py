@@ -18,4 +18,5 @@ def callwright_benchmarks() -> Iterable[Lazy]:
         NAME,
         "callwright_plugins.when2call.benchmark:When2Call",
         "When2Call: call a tool, ask for what is missing, or say that it cannot be done (data=DIR)",
+        takes="callwright_plugins.when2call.options:When2CallOptions",
     )

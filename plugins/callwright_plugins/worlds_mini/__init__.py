@@ -22,10 +22,16 @@ def callwright_corpora() -> Iterable[Lazy]:
         NAME,
         f"{_HERE}.corpus:WorldsMini",
         summary="Fifty conversations in twenty environments, with users, goals, references and mutants",
+        takes=f"{_HERE}.options:WorldsMiniOptions",
     )
 
 
 @hookimpl
 def callwright_reward_recipes() -> Iterable[Lazy]:
     """Register the recipe."""
-    yield Lazy("worlds", f"{_HERE}.recipes:worlds", "format 1, parse 3, execution 1, and 5 for the goal, over 10")
+    yield Lazy(
+        "worlds",
+        f"{_HERE}.recipes:worlds",
+        "format 1, parse 3, execution 1, and 5 for the goal, over 10",
+        takes=f"{_HERE}.options:WorldsOptions",
+    )

@@ -15,4 +15,5 @@ def callwright_parsers() -> Iterable[Lazy]:
         "xml",
         "callwright_plugins.xml_ir.parser:XmlParser",
         summary="<api> elements with typed parameters, references as <response/> (TIER, appendix A.1)",
+        takes="callwright.language.options:FormOptions",
     )

@@ -179,9 +179,9 @@ def test_shown_is_another_file_and_its_words_are_the_vocabulary(file: Path, tmp_
 
 
 def test_mistakes_are_told(file: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="'shown' of compact-tasks is a path, not 3"):
+    with pytest.raises(UsageError, match=r"'shown' must be str \| Path \| None, not 3"):
         made(file, shown=3)
-    with pytest.raises(UsageError, match="'form' of compact-tasks is the name of a form"):
+    with pytest.raises(UsageError, match="'form': Input should be a valid string, not 3"):
         made(file, form=3)
     with pytest.raises(UsageError, match=r"the option 'stops' alone, not \['sloppy'\]"):
         made(file).demonstrations(0, 1, {"sloppy": 1})

@@ -53,7 +53,7 @@ def test_a_reward_with_a_penalty_goes_to_other_processes() -> None:
 
 @pytest.mark.parametrize("penalty", [-0.1, float("nan"), float("inf"), "a quarter", True, None])
 def test_a_penalty_is_a_number_from_zero_up(penalty: object) -> None:
-    with pytest.raises(cw.UsageError, match=r"penalty .* at least 0"):
+    with pytest.raises(cw.UsageError, match=r"the reward recipe 'tier': 'penalty'.*(number|equal to 0), not "):
         cw.reward("tier", penalty=penalty)
 
 

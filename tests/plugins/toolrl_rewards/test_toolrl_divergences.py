@@ -302,7 +302,7 @@ def test_the_first_step() -> None:
 
 def test_options_are_what_they_may_be() -> None:
     for name, options, said in (
-        (PAPER, {"matching": "best"}, "'matching' of a reward of ToolRL is 'optimal' or 'greedy', not 'best'"),
+        (PAPER, {"matching": "best"}, "'matching': Input should be 'optimal' or 'greedy', not 'best'"),
         (GUARDED, {"pairs": "some"}, "'any' or 'same-name', not 'some'"),
         (RELEASED, {"names": "list"}, "'multiset' or 'set', not 'list'"),
         ("toolrl-length", {"extra_calls": "dear"}, "'free' or 'counted', not 'dear'"),
