@@ -71,7 +71,7 @@ def test_a_recipe_names_corpus_form_and_sampler(invoke: Invoke, recipe: Path) ->
         ((*SUMS, "--sampler", "gold", "--split", "test"), 2, "no split 'test'; choose one with --split: train, valid"),
         ((*SUMS, "--sampler", "gold", "--sampler-option", "p"), 2, "--sampler-option p: expected KEY=VALUE"),
         ((*SUMS, "--sampler", "gold", "--sampler-option", "q=1"), 2, "There is no option of the sampler 'gold' named"),
-        ((*SUMS, "--sampler", "noisy-gold", "--sampler-option", "p=2"), 2, "is a probability, not 2"),
+        ((*SUMS, "--sampler", "noisy-gold", "--sampler-option", "p=2"), 2, "less than or equal to 1, not 2"),
         ((*SUMS, "--sampler", "gold", "--shots", "2"), 2, "error: corpus 'sums-v1' offers no examples for prompts"),
         ((*SUMS, "--sampler", "gold", "--shots", "-1"), 2, "-1 is not in the range x>=0"),
         ((*SUMS, "--sampler", "gold", "--set", "a=1"), 2, "--set goes with --recipe"),
