@@ -2,55 +2,68 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import attrs
 import pytest
+from pydantic import Field
 
+from callwright.cli.plugin_checks import check_options
 from callwright.errors import MissingExtra
-from callwright.options import option_table
+from callwright.options import OptionTable, option_table
 from callwright.plugins import load_plugins
 from callwright.registration import Lazy
 from callwright_plugins.synthesis.blueprints.knobs import Knobs
 
 COMPONENTS = [(kind, lazy) for kind, lazy in load_plugins().components() if kind not in ("command", "toolset")]
-#: What a pipeline sets, and no recipe.
-OF_THE_REGISTRY = {"registry"}
-#: Factories that hand ``**options`` on: what takes these.
-HANDED_ON: dict[str, Any] = {"grounded": Knobs}
-
-
-def taken(factory: Any) -> dict[str, Any] | None:
-    """Option -> default of a factory; none where only what it hands them on to knows."""
-    parameters = inspect.signature(factory).parameters.values()
-    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters):
-        return None
-    return {one.name: one.default for one in parameters if one.name not in OF_THE_REGISTRY}
 
 
 @pytest.mark.parametrize(("kind", "lazy"), COMPONENTS, ids=[f"{kind}-{lazy.name}" for kind, lazy in COMPONENTS])
 def test_options_stand_in_a_table(kind: str, lazy: Lazy) -> None:
-    table = option_table(lazy)
     try:
         factory = lazy.load()
     except MissingExtra as error:
         pytest.skip(str(error))
-    options = taken(factory) if callable(factory) else {}
-    if table is None:
-        assert not options, f"the {kind} {lazy.name!r} declares no table of its options"
-        return
-    declared = table.model_fields
-    assert [name for name, one in declared.items() if not one.description] == []
-    if options is None:
-        if (handed := HANDED_ON.get(lazy.name)) is not None:
-            knobs = {one.name: one.default for one in attrs.fields(handed)}
-            assert {name: declared[name].default for name in knobs} == knobs
-        return
-    assert set(declared) == set(options)
-    for name, default in options.items():
-        option = declared[name]
-        assert option.is_required() is (default is inspect.Parameter.empty), name
-        if not option.is_required() and option.annotation is not Any:  # an object of Python's is told in words
-            told = option.get_default(call_default_factory=True, validated_data={})
-            assert told == default, name
+    assert list(check_options(lazy, factory)) == []
+
+
+def test_the_knobs_of_grounded_stand_in_its_table() -> None:
+    (lazy,) = [lazy for kind, lazy in COMPONENTS if (kind, lazy.name) == ("synthesizer", "grounded")]
+    table = option_table(lazy)
+    assert table is not None
+    knobs = {one.name: one.default for one in attrs.fields(Knobs)}
+    assert {name: table.model_fields[name].default for name in knobs} == knobs
+
+
+class Table(OptionTable):
+    """Options."""
+
+    size: int = Field(default=3, description="How large it is.")
+
+
+class Silent(OptionTable):
+    """Options without a meaning."""
+
+    size: int = 3
+
+
+@pytest.mark.parametrize(
+    ("table", "factory", "told"),
+    [
+        (Table, lambda size=3: size, []),
+        (Table, lambda size=3, registry=None: size, []),
+        (Table, lambda **options: options, []),
+        (None, lambda: 3, []),
+        (None, lambda size=3: size, ["declares no table for its options (size)"]),
+        (None, lambda **options: options, ["declares no table for its options (**options)"]),
+        (Silent, lambda size=3: size, ["the option 'size' of its table has no description"]),
+        (Table, lambda: 3, ["the table has the option 'size', which the component does not take"]),
+        (Table, lambda size=3, way="": way, ["the component takes 'way', which is not in its table"]),
+        (Table, lambda size: size, ["the option 'size' must be given by the component alone"]),
+        (Table, lambda size=4: size, ["the option 'size' is 4 if left out, and 3 in the table"]),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_told(table: Any, factory: Any, told: list[str]) -> None:
+    found = [message for _, message in check_options(Lazy("mine", factory, "", takes=table), factory)]
+    assert len(found) == len(told)
+    assert all(message.startswith(said) for message, said in zip(found, told, strict=True))

@@ -15,6 +15,7 @@ from attrs import field, frozen
 from callwright import hookspecs
 from callwright.errors import CallwrightError, DataError, MissingExtra, UsageError, cannot_read
 from callwright.hook_versions import DECLARED, breaks, changes, hooks_of, recorded
+from callwright.options import option_table
 
 if TYPE_CHECKING:
     from callwright.plugins import Lazy, PluginInfo, Registry
@@ -165,10 +166,60 @@ def _check_component(registry: Registry, kind: str, lazy: Lazy, how: HowToCheck)
         message = "" if fits else f"is {type(factory).__name__}, not a click.Command"
         yield PluginFinding("ok" if fits else "error", lazy.plugin, what, message)
         return
+    try:
+        options = [PluginFinding(level, lazy.plugin, what, told) for level, told in check_options(lazy, factory)]
+    except CallwrightError as error:
+        yield PluginFinding("error", lazy.plugin, what, str(error))
+        return
+    yield from options
+    if any(finding.level == "error" for finding in options):
+        return
     if how.quick:
         yield PluginFinding("ok", lazy.plugin, what)
         return
     yield from _check_made(registry, kind, lazy, what, how)
+
+
+def check_options(lazy: Lazy, factory: Any) -> Iterator[tuple[Literal["warning", "error"], str]]:
+    """What is wrong with how a component declares its options: they stand in a table, which says what they mean, and
+    has the names and defaults that the factory has. Raises :class:`callwright.errors.PluginError` for no table.
+    """
+    table = option_table(lazy)
+    try:
+        parameters = inspect.signature(factory).parameters.values() if callable(factory) else ()
+    except (TypeError, ValueError):
+        parameters = ()
+    handed_on = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters)
+    taken = {
+        one.name: one.default
+        for one in parameters
+        if one.name != "registry" and one.kind not in (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    }
+    if table is None:
+        if taken or handed_on:
+            which = ", ".join(taken) or "**options"
+            yield (
+                "warning",
+                f"declares no table for its options ({which}), so nobody is told what they mean and mistakes are found "
+                "late; name one with Lazy(…, takes=…) (docs/plugins.md, Options)",
+            )
+        return
+    declared = table.model_fields
+    for name, option in declared.items():
+        if not option.description:
+            yield "warning", f"the option {name!r} of its table has no description"
+        if name not in taken and not handed_on:
+            yield "error", f"the table has the option {name!r}, which the component does not take"
+    for name, default in taken.items():
+        if name not in declared:
+            yield "error", f"the component takes {name!r}, which is not in its table, so that no recipe can set it"
+        elif declared[name].is_required() is not (default is inspect.Parameter.empty):
+            which = "the table" if declared[name].is_required() else "the component"
+            yield "error", f"the option {name!r} must be given by {which} alone"
+        elif not declared[name].is_required() and declared[name].annotation is not Any:
+            told = declared[name].get_default(call_default_factory=True, validated_data={})
+            if told != default:
+                yield "error", f"the option {name!r} is {default!r} if left out, and {told!r} in the table"
 
 
 def _check_made(registry: Registry, kind: str, lazy: Lazy, what: str, how: HowToCheck) -> Iterator[PluginFinding]:

@@ -16,5 +16,6 @@ def callwright_trainers() -> Iterable[Lazy]:
         "callwright_plugins.trl_trainer.trainer:TRLTrainer",
         summary="TRL's GRPO with our episodes, rewards and advantages: LoRA, bf16, accelerate, vLLM; CPU to a node",
         extra="trl",
+        takes="callwright_plugins.trl_trainer.options:Options",
         reaches="callwright_plugins.trl_trainer.options:reaches",
     )

@@ -27,6 +27,13 @@ REFUSED: Final[Mapping[str, str]] = {
 }
 
 
+def refuse(given: Mapping[str, Any]) -> None:
+    """Raises :class:`callwright.UsageError` naming an option of the trainer ``local`` that cannot be kept here."""
+    for key, why in REFUSED.items():
+        if key in given:
+            raise WrongOption(f"the trainer 'trl' has no {key!r}: {why}", (key,))
+
+
 class Lora(OptionTable):
     """A low-rank adapter, by peft. The model's own weights stay as they are."""
 
@@ -79,6 +86,13 @@ class Stage(OptionTable):
 
 class Options(OptionTable):
     """Options of ``trainer = "trl"``."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_the_other_trainer(cls, given: Any) -> Any:
+        if isinstance(given, Mapping):
+            refuse(given)
+        return given
 
     steps: int = Field(default=100, ge=1, description="Steps of reinforcement learning, one batch of rollouts each.")
     prompts: int = Field(default=6, ge=1, description="Prompts a step (P), of all processes together.")
@@ -270,13 +284,6 @@ class Model(OptionTable):
         if (self.path is None) == (self.tiny is None):
             raise ValueError('give either path = "DIRECTORY" or tiny = {}')
         return self
-
-
-def refuse(given: Mapping[str, Any]) -> None:
-    """Raises :class:`callwright.UsageError` naming an option of the trainer ``local`` that cannot be kept here."""
-    for key, why in REFUSED.items():
-        if key in given:
-            raise WrongOption(f"the trainer 'trl' has no {key!r}: {why}", (key,))
 
 
 def reaches(options: Mapping[str, Any]) -> Iterator[Reach]:

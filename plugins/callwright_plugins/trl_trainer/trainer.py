@@ -12,7 +12,7 @@ from callwright.training.dry_runs.memory_plan import prompt_tokens
 from callwright.training.reporter import SILENT, Reporter
 from callwright_plugins.trl_trainer.base import FINAL, local_trainer, make_base, needs_local, resolved
 from callwright_plugins.trl_trainer.memory import plan
-from callwright_plugins.trl_trainer.options import Model, Options, refuse
+from callwright_plugins.trl_trainer.options import Model, Options
 from callwright_plugins.trl_trainer.settings import Translation, foreign, refuse_inexact, translate
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ class TRLTrainer:
     name = "trl"
 
     def __init__(self, **options: Any) -> None:
-        refuse(options)
         self.options = read_options(Options, options, "the trainer 'trl'")
 
     @property
