@@ -8,12 +8,14 @@ import shlex
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from callwright.training.run_folder import Run, write_atomically
-from callwright_plugins.report import measured
+from callwright_plugins.report import measured, scored
 from callwright_plugins.report.drawing.markup import attribute, cut, safe
 from callwright_plugins.report.measured import read_evaluation
 from callwright_plugins.report.reading import ROLLOUTS, RunData, number, read_run, table
+from callwright_plugins.report.scored import read_scored, texts_of
 from callwright_plugins.report.sections.accuracy import accuracy
 from callwright_plugins.report.sections.fewer_calls import fewer_calls
 from callwright_plugins.report.sections.learning import learning
@@ -32,6 +34,23 @@ def write_report(run: Run, output: Path | None = None) -> Path:
     path = output or run.path / "report.html"
     trained = (run.path / "recipe.toml").is_file()
     write_atomically(path, render(read_run(run)) if trained else render_evaluation(read_evaluation(run)))
+    return path
+
+
+def write_scored(rewards: Path, texts: Path | None = None, output: Path | None = None, **source: Any) -> Path:
+    """Write the report of a file of rewards, ``NAME.report.html`` beside it by default, and return where it is.
+
+    ``texts`` is what was scored: rows with completions, or logs, which ``source`` says how to read (``tools``,
+    ``registry``). The same files give the same bytes. Raises :class:`callwright.errors.DataError` for files that are
+    neither and :class:`callwright.errors.RunError` if the page cannot be written.
+    """
+    data = read_scored(rewards)
+    ids = {str(row.get("id")) for _, row in data.shown()}
+    shown = {} if texts is None else texts_of(texts, ids, source.get("tools"), source.get("registry"))
+    made = shlex.join(["callwright", "report", str(rewards), *(["--scored", str(texts)] if texts else [])])
+    footer = f"Written from {safe(rewards.name)}; again with <code>{safe(made)}</code>"
+    path = output or rewards.with_name(f"{rewards.name.removesuffix('.gz').removesuffix('.zst')}.report.html")
+    write_atomically(path, document(f"{rewards.name} – Callwright rewards", scored.body(data, shown), footer))
     return path
 
 

@@ -65,7 +65,7 @@ def _example(example: Example, opened: bool) -> str:
 <span class="query">{safe(title)}</span></summary>
 <p class="aside">{safe(aside)}</p>
 <div class="pair"><div>{_texts(row)}</div>
-<div class="scores">{"".join(_scores(table(row.get("scores"))))}</div></div>
+<div class="scores">{"".join(scores(table(row.get("scores"))))}</div></div>
 </details>"""
 
 
@@ -81,8 +81,9 @@ def _texts(row: dict[str, Any]) -> str:
     return parts
 
 
-def _scores(scores: dict[str, Any]) -> Iterator[str]:
-    for name, value in scores.items():
+def scores(found: dict[str, Any]) -> Iterator[str]:
+    """The terms of a reward as bars, each with the evidence for what it lost."""
+    for name, value in found.items():
         part = table(value)
         got, low, high = (number(part.get(key)) for key in ("value", "low", "high"))
         if got is None:
