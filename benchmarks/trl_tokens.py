@@ -42,12 +42,18 @@ VOCABULARY, PAD, END = 2048, 2046, 2047
 RATE = 1e-4
 
 
+def clock(device: str) -> float:
+    """Seconds of CPU time; on a GPU those that pass, once it has done what it was told."""
+    if device == "cpu":
+        return time.process_time()
+    torch.cuda.synchronize()
+    return time.perf_counter()
+
+
 class Meter:
-    """CPU seconds and tokens of one side."""
+    """Seconds and tokens of one side."""
 
     def __init__(self) -> None:
-        self.sampling = self.training = 0.0
-        self.tokens = 0
         self.steps: list[tuple[float, float, int]] = []
 
     def step(self, sampling: float, training: float, tokens: int) -> None:
@@ -115,14 +121,15 @@ def make_prompts(arguments: argparse.Namespace) -> list[tuple[int, ...]]:
 def local_steps(model: Any, prompts: list[tuple[int, ...]], arguments: argparse.Namespace) -> Iterator[Meter]:
     """A step of the local trainer at each turn."""
     meter = Meter()
-    policy = Policy(model.eval(), make_tokenizer(), torch.device("cpu"))
+    device = arguments.device
+    policy = Policy(model.eval().to(device), make_tokenizer(), torch.device(device), getattr(torch, arguments.dtype))
     reference = evolve(policy, model=copy.deepcopy(model).requires_grad_(False))
     algorithm = BatchNormalisedGRPO(kl_weight=0.04)
-    options = Options(group=arguments.group, max_new_tokens=arguments.new)
+    options = Options(group=arguments.group, max_new_tokens=arguments.new, device=device, dtype=arguments.dtype)
     optimiser = adamw(policy.model, 0.0, (0.9, 0.999))
     step = 0
     while True:
-        began = time.process_time()
+        began = clock(device)
         groups = generate(
             policy,
             prompts,
@@ -131,9 +138,9 @@ def local_steps(model: Any, prompts: list[tuple[int, ...]], arguments: argparse.
             temperature=1.0,
             generator=torch_generator(0, "sampling", step),
         )
-        sampling = time.process_time() - began
+        sampling = clock(device) - began
         rewards = torch.tensor([[variety(one.ids) for one in group] for group in groups])
-        began = time.process_time()
+        began = clock(device)
         flat: list[Sampled] = [one for group in groups for one in group]
         batch = Batch(
             prompts,
@@ -144,7 +151,7 @@ def local_steps(model: Any, prompts: list[tuple[int, ...]], arguments: argparse.
         )
         prepared = prepare(policy, reference, algorithm, batch, options)
         descend(policy, algorithm, optimiser, prepared, options, RATE)
-        meter.step(sampling, time.process_time() - began, sum(len(one.ids) for one in flat))
+        meter.step(sampling, clock(device) - began, sum(len(one.ids) for one in flat))
         step += 1
         yield meter
 
@@ -152,12 +159,15 @@ def local_steps(model: Any, prompts: list[tuple[int, ...]], arguments: argparse.
 # TRL ------------------------------------------------------------------------------------------------------------------
 
 
-def trl_steps(model: Any, prompts: list[tuple[int, ...]], arguments: argparse.Namespace) -> Iterator[Meter]:
-    """A step of TRL's trainer at each turn: what its training loop does, once."""
+def trl_steps(
+    model: Any, prompts: list[tuple[int, ...]], arguments: argparse.Namespace, adapter: Any = None
+) -> Iterator[Meter]:
+    """A step of TRL's trainer at each turn: what its training loop does, once. ``adapter`` is peft's, for LoRA."""
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
 
     meter = Meter()
+    device = arguments.device
     spent = {"generating": 0.0, "rewarding": 0.0}
     tokens = 0
 
@@ -185,8 +195,8 @@ def trl_steps(model: Any, prompts: list[tuple[int, ...]], arguments: argparse.Na
                 temperature=1.0,
                 gradient_checkpointing=False,
                 shuffle_dataset=False,
-                use_cpu=True,
-                bf16=False,
+                use_cpu=device == "cpu",
+                bf16=arguments.dtype == "bfloat16",
                 report_to="none",
                 logging_strategy="no",
                 save_strategy="no",
@@ -195,17 +205,18 @@ def trl_steps(model: Any, prompts: list[tuple[int, ...]], arguments: argparse.Na
             ),
             train_dataset=Dataset.from_list([{"prompt": " ".join(f"w{one}" for one in ids)} for ids in prompts]),
             processing_class=make_tokenizer(),
+            peft_config=adapter,
         )
 
     def timed(name: str, part: str) -> None:
         inner = getattr(trainer, name)
 
         def call(*given: Any, **more: Any) -> Any:
-            began = time.process_time()
+            began = clock(device)
             try:
                 return inner(*given, **more)
             finally:
-                spent[part] += time.process_time() - began
+                spent[part] += clock(device) - began
 
         setattr(trainer, name, call)
 
@@ -223,12 +234,12 @@ def trl_steps(model: Any, prompts: list[tuple[int, ...]], arguments: argparse.Na
         except StopIteration:
             feed = iter(trainer.get_train_dataloader())
             inputs = next(feed)
-        began = time.process_time()
+        began = clock(device)
         trainer.training_step(wrapped, inputs, num_items_in_batch=None)
         torch.nn.utils.clip_grad_norm_(wrapped.parameters(), 1.0)
         trainer.optimizer.step()
         wrapped.zero_grad()
-        whole = time.process_time() - began
+        whole = clock(device) - began
         meter.step(spent["generating"], whole - spent["generating"] - spent["rewarding"], tokens)
         yield meter
 
@@ -248,6 +259,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="steps of each side that are counted")
     parser.add_argument("--json", type=Path, help="write the figures here")
     arguments = parser.parse_args()
+    arguments.device, arguments.dtype = "cpu", "float32"
     torch.set_num_threads(1)
     model, prompts = make_model(arguments), make_prompts(arguments)
     size = sum(parameter.numel() for parameter in model.parameters())
