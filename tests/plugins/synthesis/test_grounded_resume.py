@@ -15,7 +15,7 @@ import pytest
 
 FILES = ("plan.jsonl", "units.jsonl", "tasks.jsonl", "rejected.jsonl")
 KILLS = 20
-COUNT = 160
+COUNT = 80
 RECIPE = f"""name = "resumed"
 
 [synthesis]
