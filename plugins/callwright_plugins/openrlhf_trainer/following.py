@@ -22,9 +22,15 @@ PATIENCE: Final = (30.0, 10.0)
 
 
 class Program:
-    """One run of another program in a process group of its own; everything that it prints goes to ``log`` too."""
+    """One run of another program in a process group of its own; everything that it prints goes to ``log`` too.
 
-    def __init__(self, words: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
+    ``ending`` are the words that end what it only watches: a job on a cluster, which goes on without its client.
+    """
+
+    def __init__(
+        self, words: Sequence[str], environment: Mapping[str, str], log: Path, ending: Sequence[str] | None = None
+    ) -> None:
+        self._ending, self._environment = ending, {**os.environ, **environment}
         self._log = log.open("a", encoding="utf-8", errors="replace")
         self._last: deque[str] = deque(maxlen=LAST_LINES)
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
@@ -36,7 +42,7 @@ class Program:
             text=True,
             encoding="utf-8",
             errors="replace",
-            env={**os.environ, **environment},
+            env=self._environment,
             start_new_session=True,  # Ctrl-C reaches it through us, once
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -78,6 +84,18 @@ class Program:
 
     def stop(self) -> None:
         """Ctrl-C for the program; then SIGTERM and SIGKILL for its whole process group if it does not end."""
+        if self._ending is not None and self._process.poll() is None:
+            with contextlib.suppress(subprocess.SubprocessError, OSError, KeyboardInterrupt):
+                subprocess.run(
+                    list(self._ending),
+                    env=self._environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                    timeout=PATIENCE[0],
+                    check=False,
+                )
         for number, seconds in ((signal.SIGINT, PATIENCE[0]), (signal.SIGTERM, PATIENCE[1]), (signal.SIGKILL, None)):
             if self._process.poll() is not None:
                 return
@@ -90,6 +108,11 @@ class Program:
                 continue
             except KeyboardInterrupt:  # pressed again: not so patient
                 continue
+
+    @property
+    def last_line(self) -> str:
+        """The last line that says something; empty before there is one."""
+        return next((line for line in reversed(self._last) if line), "")
 
     def failed(self, status: int, log: Path) -> RunError:
         """What to raise for an exit status other than 0."""

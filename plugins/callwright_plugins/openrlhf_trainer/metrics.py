@@ -58,6 +58,11 @@ def read_line(line: str) -> Finished | None:
     return None
 
 
+def names_a_step(line: str) -> bool:
+    """Whether a line seems to say that a step is over, whatever follows."""
+    return "Global step " in line
+
+
 def read_figures(text: str) -> dict[str, float | None] | None:
     """A printed dictionary of numbers; ``None`` for each that is not finite, and for a text that is none."""
     text = _NOT_A_NUMBER.sub("None", _WRAPPED.sub(r"\1", text))

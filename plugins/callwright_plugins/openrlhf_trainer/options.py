@@ -194,7 +194,7 @@ class Options(OptionTable):
         description="Of a cluster's dashboard (http://HEAD:8265), to which training is submitted as a job.",
     )
     silent_after: float = Field(
-        default=30.0, gt=0, description="Minutes in which nothing arrives, after which that is said."
+        default=30.0, gt=0, description="Minutes without a step or an evaluation, after which that is said."
     )
     environment: dict[str, str] = Field(default_factory=dict, description="Further environment variables.")
     strict: bool = Field(default=False, description="Refuse what OpenRLHF cannot do exactly as the recipe says.")
@@ -307,6 +307,8 @@ def reaches(options: Mapping[str, Any]) -> Iterator[Reach]:
         what += f"; with the flags {options['flags']}"
     if options.get("environment"):
         what += f"; with the variables {options['environment']}"
-    if options.get("ray_address"):
-        what += f"; on the cluster {options['ray_address']}"
-    yield Reach("process", what, ("name", "python", "flags", "environment", "ray_address"), dry_run=True)
+    for key in ("ray_address", "job_address"):
+        if options.get(key):
+            what += f"; on the cluster {options[key]}"
+    keys = ("name", "python", "flags", "environment", "ray_address", "job_address")
+    yield Reach("process", what, keys, dry_run=True)

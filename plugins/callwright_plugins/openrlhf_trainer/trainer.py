@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import shutil
 import subprocess
+import time
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,8 +37,9 @@ from callwright_plugins.openrlhf_trainer.interpreter import (
     how_to_install,
     requirements,
 )
+from callwright_plugins.openrlhf_trainer.jobs import Job
 from callwright_plugins.openrlhf_trainer.memory import plan
-from callwright_plugins.openrlhf_trainer.metrics import Finished, metrics_row, read_line
+from callwright_plugins.openrlhf_trainer.metrics import Finished, metrics_row, names_a_step, read_line
 from callwright_plugins.openrlhf_trainer.options import Model, Options, split_local
 from callwright_plugins.openrlhf_trainer.spool import SpoolReader
 from callwright_plugins.openrlhf_trainer.translation.arguments import Translation
@@ -302,6 +305,9 @@ class _Following:
         self._spool = SpoolReader(files.spool / self._start)
         self._watch = Watch()
         self._sealing: Sealing | None = None
+        self._heard = time.monotonic()
+        self._steps = 0
+        self._said: set[str] = set()
 
     def start(self, python: str, translated: Translation) -> None:
         """Train from the newest checkpoint to the end; the final model is then in its place."""
@@ -311,13 +317,20 @@ class _Following:
         write_atomically(files.argv, json.dumps(words[3:], indent=1) + "\n")
         write_atomically(files.script, script(words, self._environment()))
         files.script.chmod(0o755)
-        program = Program(words, self._environment(), files.log)
+        ending = None
+        if options.job_address is not None:
+            name = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"callwright-{self.run.path.name}-{self._start}")
+            job = Job(python, options.job_address, name)
+            words, ending = job.submitted(words, self._environment()), job.stopped()
+            self.reporter.say(f"submitted to {options.job_address} as the job {name}")
+        program = Program(words, self._environment(), files.log, ending)
+        self._heard = time.monotonic()
         self.reporter.start("training", options.steps, done)
         self._sealing = Sealing(files.checkpoints, self.run.path)
         status = None
         try:
             try:
-                status = program.follow(self._hear, files.failure.exists)
+                status = program.follow(self._hear, lambda: self._look(program))
             finally:
                 self._keep_rollouts(last=True)
                 self._keep_evaluations(last=True)
@@ -333,6 +346,10 @@ class _Following:
             raise program.failed(status, files.log)
         if not (files.model / "config.json").is_file():
             raise program.failed(status, files.log)
+        if not self._steps and done < options.steps:
+            self._warn(
+                f"OpenRLHF trained, and its log named no step: metrics.jsonl lacks them; {files.log} is what it said"
+            )
         shutil.rmtree(files.final, ignore_errors=True)
         try:
             seal(files.model)
@@ -372,10 +389,32 @@ class _Following:
     def _write_progress(self, step: int) -> None:
         write_atomically(self.files.progress, json.dumps({"step": step, "start": self._start}) + "\n")
 
+    def _look(self, program: Program) -> bool:
+        """Whether the program must end now; on the way, whether it has been silent for too long."""
+        if time.monotonic() - self._heard > 60 * self.options.silent_after:
+            self._heard = time.monotonic()
+            last = f"its last line is {program.last_line!r:.200}" if program.last_line else "it has printed nothing"
+            self._warn(
+                f"no step and no evaluation for {self.options.silent_after:g} minutes; {last}. {self.files.log} has "
+                "the rest, and docs/openrlhf.md says what to look at first (When it hangs)"
+            )
+        return self.files.failure.exists()
+
+    def _warn(self, text: str) -> None:
+        logger.warning(text)
+        self.reporter.say(f"warning: {text}")
+
     def _hear(self, line: str) -> None:
         finished = read_line(line)
         if finished is None:
+            if names_a_step(line) and "unread" not in self._said:
+                self._said.add("unread")
+                self._warn(
+                    f"a step in OpenRLHF's log cannot be read, and is not in metrics.jsonl: {line.strip()[:300]}"
+                )
             return
+        self._heard = time.monotonic()
+        self._steps += not finished.evaluation
         if finished.evaluation:
             self._evaluated(finished)
         else:

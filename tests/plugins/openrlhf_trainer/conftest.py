@@ -123,6 +123,35 @@ if __name__ == "__main__":
 """
 
 
+#: Takes the place of Ray's command: a job runs on when its client ends, and ``stop`` ends it with its processes.
+RAY = """
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+jobs = Path(os.environ["STAND_IN_JOBS"])
+words = sys.argv[1:]
+assert words.pop(0) == "job"
+what = words.pop(0)
+if what == "stop":
+    address, name = words[words.index("--address") + 1], words[-1]
+    said = json.loads((jobs / name).read_text())
+    assert address == said["address"]
+    os.killpg(said["pid"], signal.SIGTERM)
+    sys.exit(0)
+given, entry = words[: words.index("--")], words[words.index("--") + 1 :]
+options = dict(zip(given[::2], given[1::2]))
+variables = json.loads(options["--runtime-env-json"])["env_vars"]
+job = subprocess.Popen(entry, env={**os.environ, **variables}, start_new_session=True)
+(jobs / options["--submission-id"]).write_text(json.dumps({"pid": job.pid, "address": options["--address"]}))
+signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+sys.exit(job.wait() != 0)
+"""
+
+
 @pytest.fixture(scope="session")
 def openrlhf_registry() -> cw.Registry:
     """Every installed plugin, and the trainer of this package if it is not among them."""
@@ -136,11 +165,12 @@ def openrlhf_registry() -> cw.Registry:
 def stand_in(tmp_path_factory: pytest.TempPathFactory) -> str:
     """An interpreter whose ``openrlhf`` is the stand-in."""
     folder = tmp_path_factory.mktemp("stand-in")
-    for name in ("openrlhf", "openrlhf/utils", "openrlhf/cli"):
+    for name in ("openrlhf", "openrlhf/utils", "openrlhf/cli", "ray", "ray/scripts"):
         (folder / name).mkdir()
         (folder / name / "__init__.py").write_text("")
     (folder / "openrlhf/utils/agent.py").write_text("class AgentExecutorBase:\n    pass\n")
     (folder / "openrlhf/cli/train_ppo_ray.py").write_text(STAND_IN)
+    (folder / "ray/scripts/scripts.py").write_text(RAY)
     (folder / "openrlhf-0.11.2.dist-info").mkdir()
     metadata = "Metadata-Version: 2.1\nName: openrlhf\nVersion: 0.11.2\n"
     (folder / "openrlhf-0.11.2.dist-info/METADATA").write_text(metadata)
