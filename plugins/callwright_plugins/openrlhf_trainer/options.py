@@ -137,7 +137,9 @@ class Options(OptionTable):
     weight_decay: float = Field(default=0.0, ge=0, description="Of AdamW.")
     clip_norm: float = Field(default=1.0, gt=0, description="Largest norm of the gradient, of the critic's too.")
     retries: int = Field(default=1, ge=0, description="How often an episode that the machinery failed begins again.")
-    evaluate_before: bool = Field(default=True, description="Evaluate before the first step, too.")
+    evaluate_before: bool = Field(
+        default=True, description="Evaluate before the first step, too: by vLLM, before training takes the GPUs."
+    )
     evaluate_every: int = Field(default=0, ge=0, description="Steps between evaluations; 0: only after the last one.")
     evaluation_tasks: int | None = Field(default=None, ge=1, description="Tasks per depth; all if left out.")
     checkpoint_every: int = Field(default=25, ge=1, description="Steps between checkpoints.")

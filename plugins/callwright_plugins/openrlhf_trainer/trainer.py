@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -313,6 +314,8 @@ class _Following:
         """Train from the newest checkpoint to the end; the final model is then in its place."""
         files, options = self.files, self.options
         done = self._take_up()
+        if not done and self.evaluation["before"] is None:
+            self._measure_before(python)
         words = [python, "-m", MODULE, *translated.argv, *(["--ckpt.load_enable"] if done else [])]
         write_atomically(files.argv, json.dumps(words[3:], indent=1) + "\n")
         write_atomically(files.script, script(words, self._environment()))
@@ -383,8 +386,37 @@ class _Following:
         if written:
             during = [one for one in [*written["during"], written["after"]] if one and one.get("step", 0) <= done]
             self.evaluation["during"] = during
+            self.evaluation["before"] = written["before"]
         self._write_progress(done)
         return done
+
+    def _measure_before(self, python: str) -> None:
+        """The evaluation before the first step. Training is what was asked for: it goes on without one that fails."""
+        if not self.options.evaluate_before:
+            return
+        if self.options.job_address is not None:
+            self.reporter.say(
+                "not evaluated before the first step: the GPUs are the cluster's; use callwright evaluate"
+            )
+            return
+        self.reporter.start("evaluation", 1)
+        parallel = {"tensor_parallel_size": self.options.tensor_parallel}
+        done = subprocess.run(
+            [python, "-m", "callwright_plugins.openrlhf_trainer.before", str(self.files.config), json.dumps(parallel)],
+            capture_output=True, text=True, errors="replace", check=False, env={**os.environ, **self._environment()},
+        )  # fmt: skip
+        self.reporter.finish()
+        said = (done.stdout if not done.returncode else done.stderr).strip().splitlines()
+        try:
+            made = None if done.returncode else json.loads(said[-1])
+        except (ValueError, IndexError):
+            made = None
+        if not isinstance(made, dict):
+            last = said[-1].removeprefix("error: ") if said else f"it ended with {done.returncode} and said nothing"
+            self._warn(f"not evaluated before the first step: {last[:300]}")
+            return
+        self.evaluation["before"] = made
+        self.run.write_json("evaluation.json", self.evaluation)
 
     def _write_progress(self, step: int) -> None:
         write_atomically(self.files.progress, json.dumps({"step": step, "start": self._start}) + "\n")

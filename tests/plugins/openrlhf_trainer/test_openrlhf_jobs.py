@@ -24,7 +24,8 @@ pytest.importorskip("torch", reason="needs the train extra")
 ADDRESS = "http://head:8265"
 OPTIONS: dict[str, Any] = {
     "steps": 4, "prompts": 2, "group": 3, "max_prompt_tokens": 9000, "max_new_tokens": 6000, "checkpoint_every": 2,
-    "evaluate_every": 2, "evaluation_tasks": 1, "rollouts_per_step": 2, "job_address": ADDRESS,
+    "evaluate_every": 2, "evaluation_tasks": 1, "rollouts_per_step": 2, "evaluate_before": False,
+    "job_address": ADDRESS,
 }  # fmt: skip
 
 

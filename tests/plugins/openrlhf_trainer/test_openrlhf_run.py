@@ -36,7 +36,7 @@ pytest.importorskip("torch", reason="needs the train extra")
 
 OPTIONS: dict[str, Any] = {
     "steps": 4, "prompts": 2, "group": 3, "max_prompt_tokens": 9000, "max_new_tokens": 6000, "checkpoint_every": 2,
-    "evaluate_every": 2, "evaluation_tasks": 1, "rollouts_per_step": 2,
+    "evaluate_every": 2, "evaluation_tasks": 1, "rollouts_per_step": 2, "evaluate_before": False,
 }  # fmt: skip
 
 
@@ -209,6 +209,25 @@ def test_a_failure_shows_the_end_of_the_log_and_the_run_goes_on_from_its_checkpo
     assert [one["step"] for one in evaluation["during"]] == [2]
     assert evaluation["after"]["step"] == 4
     assert json.loads((folder / "openrlhf" / "argv.json").read_text())[-1] == "--ckpt.load_enable"
+
+
+@pytest.mark.parametrize(("sampler", "right"), [('sampler = "gold"\n', 1.0), ("", None)])
+def test_the_model_is_measured_before_the_first_step_and_training_goes_on_where_that_fails(
+    sampler: str, right: float | None, exported: Path, model: Path, make_pipeline: Any, stand_in: str
+) -> None:
+    text = sampler + recipe_text(model)
+    run, heard = start(exported, text, make_pipeline, stand_in, evaluate_before=True, job_address=None)
+    before = run.read_json("evaluation.json")["before"]
+    warned = [said for said in heard.said if "not evaluated before the first step" in said]
+    if right is None:  # the stand-in's environment has no vLLM
+        assert before is None
+        assert len(warned) == 1
+        assert "vllm" in warned[0]
+    else:
+        assert (before["step"], before["overall"]) == (0, right)
+        assert before["n"] == run.read_json("evaluation.json")["after"]["n"]
+        assert not warned
+    assert [row["step"] for row in run.rows("metrics.jsonl")] == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("role", ["_actor", "_critic"])
