@@ -7,7 +7,7 @@ in a module that imports nothing heavy, so that options are checked and listed w
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import UnionType
 from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin
 
@@ -39,7 +39,10 @@ class OptionTable(BaseModel):
     @classmethod
     def _switches_are_switches(cls, value: Any, info: ValidationInfo) -> Any:
         """``True`` is 1 to Python, and "yes" and 1 are true to pydantic; who mixes them up meant another option."""
-        parts = set(_parts(cls.model_fields[info.field_name or ""].annotation))
+        field = cls.model_fields[info.field_name or ""]
+        if any(hasattr(rule, "wanted") for rule in field.metadata):  # it says in its own words what it takes
+            return value
+        parts = set(_parts(field.annotation))
         if isinstance(value, bool) and parts & {int, float} and not parts & {bool, Any}:
             raise ValueError(f"must be a number, not {str(value).lower()}")
         if parts <= {bool, type(None)} and not isinstance(value, bool | None):
@@ -92,22 +95,24 @@ class WrongOption(UsageError):
         self.path = path
 
 
-def read_options(model: type[_Options], given: Mapping[str, Any], owner: str) -> _Options:
-    """Validate a table. Raises :class:`callwright.UsageError`, naming its key, for the one thing that is wrong, and
+def read_options(model: type[_Options], given: Mapping[str, Any], owner: str, beside: Collection[str] = ()) -> _Options:
+    """Validate a table. ``beside`` are names that its owner takes, too: they may be near to a wrong one.
+
+    Raises :class:`callwright.UsageError`, naming its key, for the one thing that is wrong, and
     :class:`callwright.errors.SeveralMistakes` for several.
     """
     try:
         return model.model_validate(dict(given))
     except ValidationError as error:
         try:
-            raise_together(list(_mistakes(model, error, given, owner).values()))
+            raise_together(list(_mistakes(model, error, given, owner, beside).values()))
         except UsageError as mistake:
             raise mistake from error
         raise
 
 
 def _mistakes(
-    model: type[BaseModel], error: ValidationError, given: Mapping[str, Any], owner: str
+    model: type[BaseModel], error: ValidationError, given: Mapping[str, Any], owner: str, beside: Collection[str]
 ) -> dict[tuple[str, ...], UsageError]:
     """A mistake for each place; pydantic has one for each of the types that a value might have had there."""
     found: dict[tuple[str, ...], UsageError] = {}
@@ -115,7 +120,7 @@ def _mistakes(
         path = tuple(str(part) for part in problem["loc"])
         one_of_several = _union_on_the_way(model, path)
         if one_of_several is None:
-            found[path] = _mistake(model, problem, owner)
+            found[path] = _mistake(model, problem, owner, beside)
         else:
             path, annotation = one_of_several
             value: Any = given
@@ -127,7 +132,7 @@ def _mistakes(
     return found
 
 
-def _mistake(model: type[BaseModel], problem: Any, owner: str) -> UsageError:
+def _mistake(model: type[BaseModel], problem: Any, owner: str, beside: Collection[str]) -> UsageError:
     path = tuple(str(part) for part in problem["loc"])
     if problem["type"] == "extra_forbidden":
         table: Any = model
@@ -135,7 +140,7 @@ def _mistake(model: type[BaseModel], problem: Any, owner: str) -> UsageError:
             if not key.isdecimal():  # a place in a list of tables
                 table = _inner(table.model_fields[key].annotation)
         where = f"option of {owner}" + (f" in {'.'.join(map(repr, path[:-1]))}" if len(path) > 1 else "")
-        return UnknownOption(where, path, table.model_fields)
+        return UnknownOption(where, path, [*table.model_fields, *(beside if len(path) == 1 else ())])
     if problem["type"] == "missing":
         where = f"{owner}: {_key(path[:-1])}" if path[1:] else owner
         return WrongOption(f"{where} needs the option {path[-1]!r}", path)

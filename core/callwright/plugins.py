@@ -471,7 +471,7 @@ def _read(table: type[OptionTable], kind: str, name: str, options: dict[str, Any
 
     core = {key for key in OF_THE_CORE.get(kind, ()) if key not in table.model_fields}
     theirs = {key: value for key, value in options.items() if key not in core}
-    read = read_options(table, theirs, f"the {kind} {name!r}")
+    read = read_options(table, theirs, f"the {kind} {name!r}", OF_THE_CORE.get(kind, ()))
     return {key: getattr(read, key) if key in read.model_fields_set else value for key, value in options.items()}
 
 

@@ -17,7 +17,7 @@ def callwright_environments() -> Iterable[Lazy]:
     yield Lazy(
         NAME,
         "callwright_plugins.depthbench.environment:DepthBench",
-        takes="callwright_plugins.depthbench.environment:DepthBenchEnvironmentOptions",
+        takes="callwright_plugins.depthbench.benchmark:DepthBenchEnvironmentOptions",
         summary="163 deterministic tools in twenty domains, from the weather to flight bookings",
     )
     yield Lazy(
@@ -33,13 +33,13 @@ def callwright_corpora() -> Iterable[Lazy]:
     yield Lazy(
         NAME,
         "callwright_plugins.depthbench.corpus:DepthBenchCorpus",
-        takes="callwright_plugins.depthbench.corpus:DepthBenchOptions",
+        takes="callwright_plugins.depthbench.benchmark:DepthBenchOptions",
         summary="944 training and 766 validation tasks of depth 0-6 on disjoint tools; every step changes the answer",
     )
     yield Lazy(
         NAME_1_1,
         "callwright_plugins.depthbench.corpus:DepthBenchV11Corpus",
-        takes="callwright_plugins.depthbench.corpus:DepthBenchV11Options",
+        takes="callwright_plugins.depthbench.benchmark:DepthBenchV11Options",
         summary="as many tasks of each kind as depthbench-v1, judged in several worlds; every bound decides in one",
     )
 

@@ -1,7 +1,11 @@
-"""The benchmarks ``depthbench-v1`` and ``-v1.1``: the 766 validation tasks, added up by depth as in TIER's Table 1."""
+"""The benchmarks ``depthbench-v1`` and ``-v1.1``: the 766 validation tasks, added up by depth as in TIER's Table 1.
+
+The tables of options stand here too: what is imported to run a task does without pydantic.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from pydantic import Field
@@ -10,6 +14,30 @@ from callwright.measuring.benchmark import CorpusBenchmark
 from callwright.options import OptionTable
 from callwright_plugins.depthbench import NAME, NAME_1_1
 from callwright_plugins.depthbench.corpus import DepthBenchCorpus, DepthBenchV11Corpus
+from callwright_plugins.depthbench.world import V1
+
+
+class DepthBenchEnvironmentOptions(OptionTable):
+    """Options of ``environment = "depthbench-v1"``."""
+
+    version: str = Field(default=V1.name, description="The version whose tools and data these are.")
+
+
+class DepthBenchOptions(OptionTable):
+    """Options of ``corpus = "depthbench-v1"``."""
+
+    file: str | Path | None = Field(default=None, description="A file of its tasks; what is shipped if left out.")
+    shots: str = Field(
+        default="fixed", description="Worked examples of prompts: fixed, or oracle, by the shape of the task itself."
+    )
+    instances: bool = Field(default=False, description="A program has to be right in further worlds, too.")
+    fresh: int = Field(default=0, description="So many tasks of each in other worlds come after those of training.")
+
+
+class DepthBenchV11Options(DepthBenchOptions):
+    """Options of ``corpus = "depthbench-v1.1"``."""
+
+    instances: bool = Field(default=True, description="A program has to be right in further worlds, too.")
 
 
 class VersionOptions(OptionTable):

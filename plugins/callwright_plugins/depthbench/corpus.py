@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, overload
 
 from attrs import evolve
-from pydantic import Field
 
 from callwright.errors import DataError, UnknownName, UsageError
 from callwright.language.program import Call, Program, revive
-from callwright.options import OptionTable
 from callwright.pickling import made_again, made_by
 from callwright.walk.task_rows.reading import read_tasks
 from callwright.walk.task_rows.schema import MARK
@@ -34,23 +32,6 @@ from callwright_plugins.depthbench.world import V1, V1_1, Version
 FILES: Final[Mapping[str, str]] = {V1.name: "corpus.jsonl.gz", V1_1.name: "corpus-1.1.jsonl.gz"}
 FILE: Final = FILES[V1.name]
 SPLITS: Final = ("train", "validation")
-
-
-class DepthBenchOptions(OptionTable):
-    """Options of ``corpus = "depthbench-v1"``."""
-
-    file: str | Path | None = Field(default=None, description="A file of its tasks; what is shipped if left out.")
-    shots: str = Field(
-        default="fixed", description="Worked examples of prompts: fixed, or oracle, by the shape of the task itself."
-    )
-    instances: bool = Field(default=False, description="A program has to be right in further worlds, too.")
-    fresh: int = Field(default=0, description="So many tasks of each in other worlds come after those of training.")
-
-
-class DepthBenchV11Options(DepthBenchOptions):
-    """Options of ``corpus = "depthbench-v1.1"``."""
-
-    instances: bool = Field(default=True, description="A program has to be right in further worlds, too.")
 
 
 class DepthBenchCorpus(Corpus):

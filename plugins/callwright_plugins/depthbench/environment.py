@@ -6,12 +6,9 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pydantic import Field
-
 from callwright.environments.calling import ReadyTool, call_tool, ready
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.errors import UsageError
-from callwright.options import OptionTable
 from callwright.pickling import made_by
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.depthbench.mended.edits import read, written
@@ -86,12 +83,6 @@ def _folded(arguments: dict[str, Any], world: World) -> dict[str, Any]:
 
 #: So many scenarios are remembered.
 _KEPT: Final = 20_000
-
-
-class DepthBenchEnvironmentOptions(OptionTable):
-    """Options of ``environment = "depthbench-v1"``."""
-
-    version: str = Field(default=V1.name, description="The version whose tools and data these are.")
 
 
 class DepthBench(Environment):

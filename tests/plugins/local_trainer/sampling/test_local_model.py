@@ -144,7 +144,7 @@ def test_a_sampled_end_token_is_not_text_but_others_stay_visible(make_policy: Ma
     [
         ({"model": "/nowhere"}, DataError, "no config.json"),
         ({"model": "x", "rows": 0}, UsageError, "'rows'"),
-        ({"model": "x", "max_new_tokens": "9"}, UsageError, "'max_new_tokens'"),
+        ({"model": "x", "max_new_tokens": "nine"}, UsageError, "'max_new_tokens'"),
         ({"model": "x", "devise": "cpu"}, UsageError, "Did you mean 'device'"),
     ],
 )
