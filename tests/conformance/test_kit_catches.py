@@ -1052,6 +1052,22 @@ class ForksTheBeginning(Forks):
         return SHOP.open("", 6)
 
 
+class Tells(ForkingVisit):
+    """A session that says more."""
+
+    def goal_state(self) -> Any:
+        return self.inner.state.cart
+
+    def fork(self) -> Any:
+        return ForkingVisit(self.world, self.world.forked(self.inner))
+
+
+@case("environment", "check_fork", "a fork lacks goal_state", calls=[("put_in_cart", {"name": "egg"})])
+class ForksOfAnotherClass(Forks):
+    def session(self, inner: Any) -> Any:
+        return Tells(self, inner)
+
+
 @case("environment", "check_reset", "the digest is not the first one", calls=[("put_in_cart", {"name": "egg"})])
 class NeverResets(Forks):
     def reset(self, inner: Any, first: Any) -> None:

@@ -272,6 +272,8 @@ def check_fork(environment: Environment, scenarios: Sequence[str] = ("",), calls
             return
         for number, (tool, arguments) in enumerate(drawn_calls(environment, scenario, calls)):
             other = session.fork()
+            lost = [name for name in dir(session) if not name.startswith("_") and not hasattr(other, name)]
+            expect(not lost, f"a fork lacks {', '.join(lost)}, which the session that it comes from has")
             before = session.digest()
             expect(other.digest() == before, f"a fork before {tool}({shown(arguments)}) starts with another digest")
             theirs = ask(other, tool, arguments)

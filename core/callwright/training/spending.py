@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from callwright.capability import has
+from callwright.errors import PluginError
 from callwright.walk.attempt import Attempt
 from callwright.walk.components.capabilities import CountsUsage
 
@@ -78,4 +79,10 @@ class Meter:
         return total([since]) if any(since.values()) else {}
 
     def _now(self) -> dict[str, float]:
+        for component in self._asking:
+            if not isinstance(component.usage, Mapping):
+                raise PluginError(
+                    f"the reward component {component.name!r} tells its usage as {type(component.usage).__name__}; it "
+                    f"is a mapping of the figures {', '.join(FIGURES)} so far (of a model server: usage.to_json())"
+                )
         return total(component.usage for component in self._asking)

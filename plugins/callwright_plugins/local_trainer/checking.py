@@ -58,7 +58,7 @@ def _of_model(model: Model, loaded: LoadedRecipe, corpus: Corpus | None) -> Iter
     if model.tiny is not None and not has(corpus, HasVocabulary):
         yield loaded.error(
             f"a tiny model needs a vocabulary, and the corpus {corpus.name!r} has none; give a model directory: "
-            'path = "DIRECTORY"',
+            'path = "DIRECTORY"; for a file of tasks, corpus.name = "compact-tasks" has one',
             "model",
         )
     if model.prompt == "compact" and not has(corpus, WritesPrompts):

@@ -91,7 +91,10 @@ class CompactTasksCorpus(TasksCorpus):
             speaking += 1
             found.update(pieces((Message.user(self.prompt_text(task)), *self.spoken(task)), self._parser))
         if not speaking:
-            raise DataError(f"{self._compact[1] or self._compact[0]} has no task with a reference turn by turn")
+            raise DataError(
+                f"{self._compact[1] or self._compact[0]} has no task with a reference turn by turn: a fact 'gold', a "
+                'list of {"say": text} and {"calls": [{"tool", "arguments"}]}; a program alone is none'
+            )
         return sorted(found)
 
     def spoken(self, task: Task) -> tuple[Message, ...]:

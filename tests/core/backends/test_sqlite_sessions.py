@@ -17,7 +17,9 @@ import callwright as cw
 from callwright.capability import has
 from callwright.environments import FunctionEnvironment
 from callwright.environments.backends import SQLite, SQLiteTemplate
+from callwright.environments.backends.session import ForkedSession
 from callwright.environments.capabilities import Diffs, Forks, Resets, Snapshots
+from callwright.environments.protocol import TellsGoalState
 from callwright.errors import ComponentError, DataError
 from callwright.testing import check_component
 
@@ -219,3 +221,28 @@ def test_a_session_is_what_its_successful_calls_alone_come_to(calls: list[tuple[
     assert session.digest() == again.digest()
     session.close()
     again.close()
+
+
+class Said(ForkedSession):
+    """A session that says what it has come to."""
+
+    def goal_state(self) -> Any:
+        return [row["text"] for row in self.snapshot()["notes"]]
+
+
+class SaysSo(FunctionEnvironment):
+    def open(self, scenario: str = "", seed: int = 0) -> Any:
+        return Said(self, self.backend(scenario, seed), (scenario, seed))
+
+
+def test_a_fork_is_of_its_sessions_own_class() -> None:
+    world = SaysSo("says-so", [write], state=SQLiteTemplate(TABLE))
+    session = world.open()
+    assert session.call("write", {"text": "a"}).executed
+    fork = session.fork()
+    assert fork.call("write", {"text": "b"}).executed
+    assert (session.goal_state(), fork.goal_state()) == (["a"], ["a", "b"])
+    assert has(fork, TellsGoalState)
+    again = fork.fork()
+    assert type(again) is Said
+    check_component("environment", world)

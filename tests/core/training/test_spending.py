@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import callwright as cw
-from callwright.training.spending import FIGURES, in_words, total, total_of_rows, used_by
+from callwright.errors import PluginError
+from callwright.machines.model_server import Usage
+from callwright.training.spending import FIGURES, Meter, in_words, total, total_of_rows, used_by
 
 USAGES = st.dictionaries(st.sampled_from(FIGURES[:-1]), st.integers(0, 10**9)).flatmap(
     lambda counts: st.floats(0, 100).map(lambda cost: {**counts, "cost": cost})
@@ -56,3 +58,19 @@ def test_the_figures_in_words(make_task: Callable[..., Any]) -> None:
         "1,200 requests, 3,400 prompt tokens, cost 0.0125"
     )
     assert in_words({"requests": 3}) == "3 requests"
+
+
+class Asks(cw.RewardComponent):
+    """A component that tells its usage as an object."""
+
+    name = "asks"
+    usage = Usage()
+
+    def score(self, attempt: cw.Attempt) -> cw.Score:
+        return cw.Score(1.0)
+
+
+def test_a_component_whose_usage_is_no_mapping_is_named() -> None:
+    recipe = cw.RewardRecipe("asks", (cw.Term(Asks()),))
+    with pytest.raises(PluginError, match=r"'asks' tells its usage as Usage; it is a mapping .* usage\.to_json\(\)"):
+        Meter(recipe)

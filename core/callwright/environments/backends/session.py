@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from callwright.capability import has
 from callwright.digests import digest_of
@@ -139,17 +139,17 @@ class BackedSession(Session):
 
 
 class ForkedSession(BackedSession):
-    """A session over a backend that can be copied."""
+    """A session over a backend that can be copied. Forks are of the session's own class, which is made alike."""
 
-    def fork(self) -> ForkedSession:
+    def fork(self) -> Self:
         state = self.state
         assert has(state, Forkable)
-        other = ForkedSession(self.environment, state.fork(), self._opened)
+        other = type(self)(self.environment, state.fork(), self._opened)
         other._first = self._first
         return other
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ForkedSession, (self.environment, self.state, self._opened)
+        return type(self), (self.environment, self.state, self._opened)
 
 
 def session_over(environment: FunctionEnvironment, state: Backend, opened: tuple[str, int]) -> BackedSession:

@@ -464,7 +464,7 @@ def _make_policy(pipeline: Pipeline, options: Options | SupervisedOptions) -> Po
         if not has(corpus, HasVocabulary):
             raise UsageError(
                 f"a tiny model needs a vocabulary, and the corpus {corpus.name!r} has none; give a model directory: "
-                'path = "DIRECTORY"'
+                'path = "DIRECTORY"; for a file of tasks, corpus.name = "compact-tasks" has one'
             )
         assert model.tiny is not None
         tokenizer = build_tokenizer(corpus.vocabulary())
