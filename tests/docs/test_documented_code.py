@@ -32,6 +32,7 @@ PAGES = [
     "docs/recipes.md",
     "docs/security.md",
     "docs/embedding.md",
+    "docs/openenv.md",
     "docs/traces.md",
     "docs/dependency-graphs.md",
     "docs/gates.md",
