@@ -33,6 +33,7 @@ PAGES = [
     "docs/security.md",
     "docs/embedding.md",
     "docs/openenv.md",
+    "docs/skyrl.md",
     "docs/traces.md",
     "docs/dependency-graphs.md",
     "docs/gates.md",
