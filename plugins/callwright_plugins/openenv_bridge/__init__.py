@@ -33,7 +33,7 @@ def callwright_corpora() -> Iterator[Lazy]:
     yield Lazy(
         "openenv",
         f"{_HERE}.corpus:Episodes",
-        "episodes of an OpenEnv environment, by seed (url=…, train=…, scenarios=…)",
+        "episodes of an OpenEnv environment, by seed (url=…, train_size=…, scenarios=…)",
         extra="openenv",
         reaches=f"{_HERE}.options:reaches",
         takes=f"{_HERE}.corpus:EpisodeOptions",

@@ -22,8 +22,8 @@ class EpisodeOptions(OpenEnvOptions):
     """The options of the environment, and how many episodes there are."""
 
     query: str = Field(default=_QUERY, min_length=1, description="What every task asks for.")
-    train: int = Field(default=1000, ge=1, description="How many episodes there are to train on.")
-    evaluation: int = Field(default=50, ge=1, description="How many episodes there are to evaluate on.")
+    train_size: int = Field(default=1000, ge=1, description="How many episodes there are to train on.")
+    evaluation_size: int = Field(default=50, ge=1, description="How many episodes there are to evaluate on.")
     first_seed: int = Field(default=0, ge=0, description="The seed of the first training episode; all others follow.")
     turns: int = Field(default=16, ge=1, description="The most turns of an episode, where nothing else says.")
 
@@ -41,7 +41,7 @@ class Episodes(CorpusOnDemand):
         own = set(EpisodeOptions.model_fields) - set(OpenEnvOptions.model_fields)
         environment = open_env(**{name: value for name, value in given.items() if name not in own})
         fixed = {"first_seed": self._episodes.first_seed, "query": self._episodes.query}
-        splits = {name: Split(getattr(self._episodes, name), fixed=fixed) for name in ("train", "evaluation")}
+        splits = {name: Split(getattr(self._episodes, f"{name}_size"), fixed=fixed) for name in ("train", "evaluation")}
         super().__init__(NAME, environment, splits)
         self._given = given
 
@@ -55,7 +55,7 @@ class Episodes(CorpusOnDemand):
 
     def make(self, split: str, number: int) -> Task:
         """An episode."""
-        place = number + (self._episodes.train if split == "evaluation" else 0)
+        place = number + (self._episodes.train_size if split == "evaluation" else 0)
         scenarios = list(self._episodes.scenarios) or [""]
         return Task(
             f"{split}-{number}",

@@ -138,8 +138,8 @@ def test_episodes_are_tasks_by_seed_and_scenario(speak: Callable[..., str]) -> N
     corpus = cw.corpus(
         "openenv",
         url=speak(counter, COUNT),
-        train=5,
-        evaluation=2,
+        train_size=5,
+        evaluation_size=2,
         first_seed=10,
         scenarios={"easy": {"level": 1}, "hard": {"level": 9}},
         turns=3,
