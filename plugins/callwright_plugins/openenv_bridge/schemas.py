@@ -12,6 +12,7 @@ _STEP: Final[dict[str, Any]] = {
     "metadata": _METADATA,
 }
 #: ``GET /schema``. The action is titled as OpenEnv's own, by which its tools recognise an environment of MCP tools.
+#: What a reset observes is no member of it: clients before 0.10 refuse one that they do not know.
 SCHEMAS: Final[Mapping[str, Any]] = {
     "action": {
         "title": "CallToolAction",
@@ -46,12 +47,6 @@ SCHEMAS: Final[Mapping[str, Any]] = {
             },
         },
         "required": ["tool_name"],
-    },
-    "reset_observation": {
-        "title": "ResetObservation",
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {**_STEP, "briefing": {"type": "string", "description": "What a model is told of the world"}},
     },
     "state": {
         "title": "State",

@@ -192,13 +192,8 @@ class Seat:
             if name not in _ACTIONS[kind]:
                 raise Refusal(BAD_ACTION, f"Invalid message: {kind} has no field {name!r:.80}")
         if kind == "list_tools":
-            metadata = {TOOLS: self._service.said}
-            return {
-                "observation": {"tools": self._service.listing, "metadata": metadata},
-                "reward": None,
-                "done": False,
-                "metadata": metadata,
-            }
+            listing = {"tools": self._service.listing, "metadata": {TOOLS: self._service.said}}
+            return {"observation": listing, "reward": None, "done": False}
         tool, arguments = action.get("tool_name"), action.get("arguments", {})
         if not isinstance(tool, str) or not isinstance(arguments, Mapping):
             raise Refusal(BAD_ACTION, "Invalid message: tool_name must be a string and arguments an object")

@@ -99,9 +99,9 @@ def outcome_to_wire(tool: str, outcome: Outcome) -> dict[str, Any]:
     }
     if outcome.notices:
         about["notices"] = list(outcome.notices)
-    metadata = {OUTCOME: about}
-    observation = {"tool_name": tool, "result": outcome.value, "error": error, "metadata": metadata}
-    return {"observation": observation, "reward": None, "done": False, "metadata": metadata}
+    # Only inside of the observation: from 0.10 on it may stand beside it, too, which clients before that refuse.
+    observation = {"tool_name": tool, "result": outcome.value, "error": error, "metadata": {OUTCOME: about}}
+    return {"observation": observation, "reward": None, "done": False}
 
 
 def outcome_from_wire(observation: Mapping[str, Any]) -> Outcome | None:

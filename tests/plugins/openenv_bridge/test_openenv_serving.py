@@ -175,7 +175,7 @@ def test_the_pages(serve: Callable[..., Any], ask: Callable[..., tuple[int, Any]
     url = serve(cw.environment("banking")).url
     assert ask(f"{url}/health") == (200, {"status": "healthy"})
     assert ask(f"{url}/metadata")[1]["name"] == "banking"
-    assert ask(f"{url}/schema")[1].keys() == {"action", "observation", "reset_observation", "state"}
+    assert ask(f"{url}/schema")[1].keys() == {"action", "observation", "state"}
     assert set(ask(f"{url}/openapi.json")[1]["paths"]) >= {"/reset", "/step", "/state", "/mcp"}
     assert ask(f"{url}/reset", {"seed": 3})[1]["done"] is False
     assert ask(f"{url}/state")[1]["step_count"] == 0
