@@ -93,14 +93,17 @@ class Address:
 
 
 class SocketChannel:
-    """A session at a server: ``time_limit`` seconds for an answer of at most ``reply_limit`` bytes."""
+    """A session at a server: ``time_limit`` seconds for an answer of at most ``reply_limit`` bytes.
+
+    A world may take long to begin: a connection has ``start_limit`` seconds, and so has a reset.
+    """
 
     def __init__(self, address: Address, *, time_limit: float, start_limit: float, reply_limit: int) -> None:
         try:
             from websockets.sync.client import connect
         except ModuleNotFoundError as error:
             raise MissingExtra("the environment 'openenv'", "openenv", "websockets") from error
-        self._label, self._time_limit = address.label, time_limit
+        self._label, self._time_limit, self._start_limit = address.label, time_limit, start_limit
         named: dict[str, Any] = {"proxy": None} if address.is_local else {}
         try:
             self._socket = connect(
@@ -117,15 +120,15 @@ class SocketChannel:
 
     def reset(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Begin an episode."""
-        return self._observed({"type": "reset", "data": dict(given)})
+        return self._observed({"type": "reset", "data": dict(given)}, self._start_limit)
 
     def step(self, action: Mapping[str, Any]) -> dict[str, Any]:
         """Act."""
-        return self._observed({"type": "step", "data": dict(action)})
+        return self._observed({"type": "step", "data": dict(action)}, self._time_limit)
 
     def state(self) -> dict[str, Any]:
         """What it tells of its state."""
-        return self._asked({"type": "state"}, "state")
+        return self._asked({"type": "state"}, "state", self._time_limit)
 
     def close(self) -> None:
         """Tell the server, which then frees the place, and hang up."""
@@ -136,13 +139,13 @@ class SocketChannel:
         finally:
             self._socket.close()
 
-    def _observed(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        found = self._asked(message, "observation")
+    def _observed(self, message: Mapping[str, Any], limit: float) -> dict[str, Any]:
+        found = self._asked(message, "observation", limit)
         if not isinstance(found.get("observation"), dict):
             raise Broken("protocol", f"{self._label} answered {message['type']!r} without an observation")
         return found
 
-    def _asked(self, message: Mapping[str, Any], wanted: str) -> dict[str, Any]:
+    def _asked(self, message: Mapping[str, Any], wanted: str, limit: float) -> dict[str, Any]:
         from websockets.exceptions import ConnectionClosed
 
         lost = None
@@ -151,9 +154,9 @@ class SocketChannel:
         except ConnectionClosed as error:  # it may have said why before it hung up
             lost = error
         try:
-            text = self._socket.recv(timeout=self._time_limit)
+            text = self._socket.recv(timeout=limit)
         except TimeoutError as error:
-            raise Broken("timeout", f"{self._label} did not answer in {self._time_limit:g} s") from error
+            raise Broken("timeout", f"{self._label} did not answer {message['type']!r} in {limit:g} s") from error
         except ConnectionClosed as error:
             raise Broken("crashed", f"{self._label} hung up: {_said(lost or error)}") from error
         try:

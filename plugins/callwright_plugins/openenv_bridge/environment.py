@@ -178,13 +178,13 @@ class RemoteEnvironment(OpenEnvEnvironment):
         )
 
     def _schema_and_about(self) -> tuple[dict[str, Any], str]:
-        found = self._address.get("/schema", self.options.time_limit)
+        found = self._address.get("/schema", self.options.start_limit)
         action = found.get("action")
         if not isinstance(action, dict):
             raise Broken("protocol", f"{self._address.label} tells no schema of its actions")
         if calls_tools(action):
             return action, ""
-        return action, about_environment(self._address.get("/metadata", self.options.time_limit))
+        return action, about_environment(self._address.get("/metadata", self.options.start_limit))
 
 
 class LocalEnvironment(OpenEnvEnvironment):

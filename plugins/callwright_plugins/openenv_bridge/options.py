@@ -32,7 +32,7 @@ class OpenEnvOptions(OptionTable):
     digest_ignore: tuple[str, ...] = Field(default=(), description="Members of the state that do not count.")
     disposable: bool = Field(default=True, description="Whether what a session does is gone with it.")
     time_limit: float = Field(default=60.0, gt=0, description="Seconds for an answer.")
-    start_limit: float = Field(default=30.0, gt=0, description="Seconds for a connection.")
+    start_limit: float = Field(default=60.0, gt=0, description="Seconds for a connection, and for a reset.")
     wait_limit: float = Field(default=120.0, ge=0, description="Seconds to wait for a free place at a server.")
     reply_limit: int = Field(default=16_000_000, ge=1, description="The most bytes of an answer.")
     name: str = Field(default="openenv", description="The environment's name.")
