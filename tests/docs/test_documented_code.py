@@ -32,6 +32,8 @@ PAGES = [
     "docs/recipes.md",
     "docs/security.md",
     "docs/embedding.md",
+    "docs/openenv.md",
+    "docs/skyrl.md",
     "docs/traces.md",
     "docs/dependency-graphs.md",
     "docs/gates.md",

@@ -10,7 +10,7 @@ without a corpus, a pipeline recipe, which names all of them. Scoring and data n
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,12 +85,19 @@ def tool_config(
     path: str | Path,
     *,
     tools: Iterable[str] | None = None,
+    options: Mapping[str, Any] | None = None,
     registry: Registry | None = None,
 ) -> Path:
-    """Write the file for ``actor_rollout_ref.rollout.multi_turn.tool_config_path``: the tools of an environment."""
+    """Write the file for ``actor_rollout_ref.rollout.multi_turn.tool_config_path``: the tools of an environment.
+
+    ``options`` are those of an environment by its name, JSON: ``tool_config("mcp", path, options={"url": …})`` lists
+    the tools of a server, which is asked for them now. They stand in the file, secrets too. Raises
+    :class:`callwright.errors.UnknownName`, :class:`callwright.UsageError` for options beside an environment that is
+    made already, and :class:`callwright.errors.DataError` for a file that cannot be written.
+    """
     from callwright_plugins.verl_bridge.configuration import write_tools
 
-    return write_tools(environment, Path(path), tools=tools, registry=registry)
+    return write_tools(environment, Path(path), tools=tools, options=options, registry=registry)
 
 
 def agent_loop_config(path: str | Path, *, name: str = "callwright", **options: Any) -> Path:

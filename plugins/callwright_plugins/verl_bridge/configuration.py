@@ -17,9 +17,14 @@ AGENT_LOOP = "callwright_plugins.verl_bridge.agent_loop.CallwrightAgentLoop"
 
 
 def write_tools(
-    environment: str | Environment, path: Path, *, tools: Iterable[str] | None, registry: Registry | None
+    environment: str | Environment,
+    path: Path,
+    *,
+    tools: Iterable[str] | None,
+    options: Mapping[str, Any] | None = None,
+    registry: Registry | None,
 ) -> Path:
-    """A line for each tool of a registered environment; verl's workers make the tools by these names."""
+    """A line for each tool of a registered environment; verl's workers make the tools by these names and options."""
     registry = registry or default_registry()
     name = environment if isinstance(environment, str) else environment.name
     if not registry.knows("environment", name):
@@ -28,13 +33,17 @@ def write_tools(
         raise UsageError(
             f"environment {name!r} is not registered, so that verl's workers could not make it by its name"
         )
-    made: Environment = registry.create("environment", name)
+    if options and not isinstance(environment, str):
+        raise UsageError(f"options are for an environment by its name; {name!r} is made already, with its own")
+    given = dict(options or {})
+    made: Environment = registry.create("environment", name, **given)
     known = [tool for tool, spec in made.tools.items() if not spec.hidden]
     chosen = known if tools is None else list(tools)
     for tool in chosen:
         if tool not in known:
             raise UnknownName(f"tool of {name}", tool, known)
-    lines = [{"class_name": TOOL, "config": {"type": "native", "environment": name, "tool": tool}} for tool in chosen]
+    config = {"type": "native", "environment": name, **({"options": given} if given else {})}
+    lines = [{"class_name": TOOL, "config": {**config, "tool": tool}} for tool in chosen]
     return _write(path, {"tools": lines})
 
 

@@ -60,18 +60,26 @@ def whole_schema(spec: ToolSpec) -> WholeSchema:
 class EnvironmentTool(BaseTool):  # type: ignore[misc]
     """One tool of a registered environment.
 
-    ``config`` names ``environment`` and ``tool``. verl makes an instance for every call and releases it after it; where
-    it says which conversation a call belongs to (``agent_data``), all tools of an environment share one session in it.
-    Otherwise a session belongs to the instance. ``create_kwargs`` (from the row's ``tools_kwargs``) are the session's
-    ``scenario``, ``seed``, and as JSON text ``clock`` (:class:`callwright.environments.ClockPolicy`) and ``hazards``
+    ``config`` names ``environment`` and ``tool``, and may hold ``options`` of the environment: where a server of MCP or
+    of OpenEnv is. Tools of the same environment with the same options share it. verl makes an instance for every call
+    and releases it after it; where it says which conversation a call belongs to (``agent_data``), all tools of an
+    environment share one session in it. Otherwise a session belongs to the instance. ``create_kwargs`` (from the row's
+    ``tools_kwargs``) are the session's ``scenario``, ``seed``, and as JSON text ``clock``
+    (:class:`callwright.environments.ClockPolicy`) and ``hazards``
     (:class:`callwright.environments.hazards.policy.Hazards`).
     """
 
-    #: Sessions of conversations, by environment.
+    #: By name and options, so that the tools of a server do not start one each.
+    _environments: ClassVar[dict[str, Environment]] = {}
+    #: Sessions of conversations, by name and options of their environment.
     _conversations: ClassVar[weakref.WeakKeyDictionary[Any, dict[str, Execution]]] = weakref.WeakKeyDictionary()
 
     def __init__(self, config: dict[str, Any], tool_schema: Any = None) -> None:
-        self.environment: Environment = default_registry().create("environment", str(config.get("environment")))
+        named, options = str(config.get("environment")), dict(config.get("options") or {})
+        self._place = json.dumps([named, options], sort_keys=True)
+        if self._place not in self._environments:
+            self._environments[self._place] = default_registry().create("environment", named, **options)
+        self.environment = self._environments[self._place]
         name = str(config.get("tool"))
         if name not in self.environment.tools or self.environment.tools[name].hidden:
             raise UnknownName(f"tool of {self.environment.name}", name, self.environment.tools)
@@ -135,7 +143,7 @@ class EnvironmentTool(BaseTool):  # type: ignore[misc]
                 self._sessions[instance] = self._conditions.execution(task)
             return self._sessions[instance]
         own = self._conversations.setdefault(conversation, {})
-        if self.environment.name not in own:
-            execution = own[self.environment.name] = self._conditions.execution(task)
+        if self._place not in own:
+            execution = own[self._place] = self._conditions.execution(task)
             weakref.finalize(conversation, execution.close)
-        return own[self.environment.name]
+        return own[self._place]

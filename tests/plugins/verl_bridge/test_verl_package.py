@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import os
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -410,6 +413,81 @@ def test_a_conversation_has_one_session_and_instances_have_their_own(tmp_path: P
 
     with pytest.raises(cw.UsageError, match="was not created, or is released"):
         run(released)
+
+
+@pytest.mark.parametrize("kind", ["mcp", "openenv"])
+def test_tools_of_a_served_environment_share_one_session_in_a_conversation(
+    tmp_path: Path, kind: str, served: Callable[..., dict[str, Any]]
+) -> None:
+    options = served(kind)
+    path = verl_bridge.tool_config(kind, tmp_path / "tools.yaml", tools=["put", "look"], options=options)
+    made = {tool.name: tool for tool in initialize_tools_from_config(path)}
+    assert list(made) == ["put", "look"]
+    assert made["put"].environment is made["look"].environment  # a server is started once, not for each tool
+
+    async def inner() -> list[Any]:
+        conversations = [AgentData([], None, None, None, None, {}, "id", {}) for _ in range(2)]
+        found = []
+        for conversation in conversations:
+            for name, arguments in (("put", {"name": "milk"}), ("put", {"name": "milk"}), ("look", {})):
+                instance, _ = await made[name].create(create_kwargs={"seed": 3})
+                response, _, _ = await made[name].execute(instance, arguments, agent_data=conversation)
+                found.append(json.loads(response.text)["result"])
+                await made[name].release(instance)
+        return found
+
+    shelf = {"milk": 2}
+    assert run(inner) == [1, 2, shelf, 1, 2, shelf]
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Callable[..., dict[str, Any]]]:
+    """``served(kind)``: options of the environment ``mcp`` or ``openenv`` that lead to a served shelf."""
+    plugin = tmp_path / "verl_shelf_plugin.py"
+    plugin.write_text(SHELF)
+    started: list[Any] = []
+
+    def start(kind: str) -> dict[str, Any]:
+        command = [sys.executable, "-m", "callwright", "-p", plugin.stem]
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])}
+        if kind == "mcp":
+            pytest.importorskip("mcp", reason="needs mcp: pip install 'callwright[mcp]'")
+            return {"command": [*command, "env", "serve", "shelf", "--stdio"], "env": {"PYTHONPATH": env["PYTHONPATH"]}}
+        process = subprocess.Popen(
+            [*command, "openenv", "serve", "shelf", "--port", "0"], stderr=subprocess.PIPE, text=True, env=env
+        )
+        started.append(process)
+        assert process.stderr is not None
+        return {"url": process.stderr.readline().rsplit(" ", 1)[1].strip()}
+
+    yield start
+    for process in started:
+        process.terminate()
+        process.wait()
+        process.stderr.close()
+
+
+SHELF = '''
+import callwright as cw
+
+
+@cw.tool
+def put(shelf: dict[str, int], /, name: str) -> int:
+    """Put one on the shelf."""
+    shelf[name] = shelf.get(name, 0) + 1
+    return shelf[name]
+
+
+@cw.tool(read_only=True)
+def look(shelf: dict[str, int], /) -> dict[str, int]:
+    """What is there."""
+    return shelf
+
+
+@cw.hookimpl
+def callwright_environments():
+    yield cw.Lazy("shelf", lambda: cw.environment("shelf", tools=[put, look], state=lambda name, seed: {}))
+'''
 
 
 class Counting:

@@ -272,6 +272,11 @@ def test_configuration_files_are_json(tmp_path: Path) -> None:
     path = verl_bridge.tool_config("banking", tmp_path / "tools.yaml", tools=["list_accounts"])
     (line,) = json.loads(path.read_text())["tools"]
     assert line["config"] == {"type": "native", "environment": "banking", "tool": "list_accounts"}
+    path = verl_bridge.tool_config("calendar", tmp_path / "tools.yaml", tools=["list_events"], options={"scale": 2})
+    (line,) = json.loads(path.read_text())["tools"]
+    assert line["config"]["options"] == {"scale": 2}
+    with pytest.raises(cw.UsageError, match="is made already, with its own"):
+        verl_bridge.tool_config(cw.environment("banking"), path, options={"scale": 2})
     path = verl_bridge.agent_loop_config(tmp_path / "loop.yaml", recipe="prove", corpus=NAME, limits={"turn_tokens": 9})
     (loop,) = json.loads(path.read_text())
     assert loop.pop("_target_").endswith("agent_loop.CallwrightAgentLoop")
