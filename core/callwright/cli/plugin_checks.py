@@ -218,7 +218,7 @@ def check_options(lazy: Lazy, factory: Any) -> Iterator[tuple[Literal["warning",
             yield "error", f"the option {name!r} must be given by {which} alone"
         elif not declared[name].is_required() and declared[name].annotation is not Any:
             told = declared[name].get_default(call_default_factory=True, validated_data={})
-            if told != default:
+            if told != default and repr(default) != "<factory>":  # a signature that pydantic or attrs made
                 yield "error", f"the option {name!r} is {default!r} if left out, and {told!r} in the table"
 
 

@@ -43,13 +43,23 @@ def callwright_corpora() -> Iterator[Lazy]:
 @hookimpl
 def callwright_reward_components() -> Iterator[Lazy]:
     """What it gives for its steps."""
-    yield Lazy("openenv", f"{_HERE}.rewards:OwnReward", "the OpenEnv environment's own reward (low=…, high=…, of=…)")
+    yield Lazy(
+        "openenv",
+        f"{_HERE}.rewards:OwnReward",
+        "the OpenEnv environment's own reward (low=…, high=…, of=…)",
+        takes=f"{_HERE}.options:OwnRewardOptions",
+    )
 
 
 @hookimpl
 def callwright_reward_recipes() -> Iterator[Lazy]:
     """That alone."""
-    yield Lazy("openenv", f"{_HERE}.rewards:own_reward", "the OpenEnv environment's own reward, on its own scale")
+    yield Lazy(
+        "openenv",
+        f"{_HERE}.rewards:own_reward",
+        "the OpenEnv environment's own reward, on its own scale",
+        takes=f"{_HERE}.options:OwnRewardOptions",
+    )
 
 
 @hookimpl

@@ -49,6 +49,14 @@ class OpenEnvOptions(OptionTable):
         return self
 
 
+class OwnRewardOptions(OptionTable):
+    """Options of the reward ``openenv``: its range, and what of the episode's rewards it is."""
+
+    low: float = Field(default=0.0, description="The least that the environment gives for an episode.")
+    high: float = Field(default=1.0, description="The most.")
+    of: Literal["sum", "last", "best"] = Field(default="sum", description="Of the rewards of an episode's steps.")
+
+
 def reaches(options: Mapping[str, Any]) -> Iterator[Reach]:
     """What the environment would run: the code of a class that is named."""
     named = options.get("environment")
