@@ -192,5 +192,15 @@ class LocalModelSampler:
         if isinstance(corpus, str) and corpus and self._registry is not None:
             if not self._registry.knows("corpus", corpus):
                 return None
-            corpus = self._registry.create("corpus", corpus)
+            corpus = self._registry.create("corpus", corpus, **self._stated(corpus))
         return corpus.prompt_text if has(corpus, WritesPrompts) else None
+
+    def _stated(self, corpus: str) -> Mapping[str, Any]:
+        """The options that the run of the model stated for its corpus; none for a model that is not a run's."""
+        for folder in (self._folder, *self._folder.parents[:2]):  # RUN/checkpoints/final
+            if (folder / "recipe.toml").is_file():
+                from callwright.recipe_file import load_recipe
+
+                stated = load_recipe(folder / "recipe.toml").recipe.corpus
+                return stated.options if stated.name == corpus else {}
+        return {}

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
+import callwright as cw
 from callwright.episodes import converse
 from callwright.errors import DataError, UsageError
 from callwright.pipeline import Pipeline, create_trainer
@@ -16,7 +17,7 @@ from callwright.training.evaluation import evaluate, summarise
 from callwright.training.run_folder import Run
 from callwright.walk.sampling import Sampler, SamplingRequest
 from callwright_plugins.local_trainer.forward.generation import continue_contexts
-from callwright_plugins.local_trainer.models.policy import Policy, load_policy, pick_device
+from callwright_plugins.local_trainer.models.policy import NOTE, Policy, load_policy, pick_device
 
 Make = Callable[[str], Policy]
 Pipelines = Callable[..., Pipeline]
@@ -172,3 +173,19 @@ def test_cuda_is_refused_where_there_is_none(monkeypatch: pytest.MonkeyPatch) ->
     assert pick_device("auto").type == "cpu"
     with pytest.raises(UsageError, match="no CUDA device"):
         pick_device("cuda")
+
+
+def test_the_corpus_of_a_run_is_made_as_its_recipe_says(tmp_path: Path) -> None:
+    """A policy with the short prompt of a corpus needs that corpus, which may need a file."""
+    final = tmp_path / "run" / "checkpoints" / "final"
+    final.mkdir(parents=True)
+    (final / "config.json").write_text("{}")
+    (final / NOTE).write_text('{"form": "compact", "corpus": "toolworld-mini-v1"}')
+    (tmp_path / "run" / "recipe.toml").write_text(
+        'name = "one"\ncorpus = {name = "toolworld-mini-v1", train_size = 7}\nmodel = "m"\n'
+    )
+    for model in (tmp_path / "run", final):
+        sampler = cw.sampler("local-model", model=str(model))
+        assert sampler._stated("toolworld-mini-v1") == {"train_size": 7}  # type: ignore[attr-defined]
+        assert sampler._stated("village-v1") == {}  # type: ignore[attr-defined]
+        assert sampler._compact() is not None  # type: ignore[attr-defined]
