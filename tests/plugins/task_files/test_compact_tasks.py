@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -160,7 +161,7 @@ def test_values_are_the_same_piece_where_they_are_said_and_where_they_are_called
             assert call.tool in cut(text)
             assert len(cut(text)) <= 3 + 4 * len(call.arguments), cut(text)
             for value in call.arguments.values():
-                if isinstance(value, int) and f" {value}" in task.query:
+                if isinstance(value, int) and re.search(rf" {value}\b", task.query):
                     assert str(value) in cut(text)
                     assert str(value) in cut(task.query)
                     seen += 1
