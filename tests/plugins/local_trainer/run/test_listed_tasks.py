@@ -60,7 +60,7 @@ def test_a_list_of_tasks_is_trained_on(shop: ModuleType, model: Path, tmp_path: 
     run = cw.train(recipe, corpus=shop.tasks, reward=shop.reward, output=tmp_path / "run")
     (row,) = run.rows("metrics.jsonl")
     assert (row["rollouts"], row["masked"]) == (4, 0)
-    assert run.read_json("evaluation.json")["after"]["count"] == 1
+    assert run.read_json("evaluation.json")["after"]["n"] == 1
     assert {task.split for task in shop.tasks} == {"train"}  # which is evaluated on, as the only split that there is
     again = cw.train(recipe, corpus=shop.tasks, reward=shop.reward, output=tmp_path / "run")
     assert list(again.rows("metrics.jsonl")) == [row]
