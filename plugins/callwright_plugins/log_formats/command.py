@@ -22,6 +22,7 @@ from callwright.language.long_numbers import json_text
 from callwright.language.native import NATIVE_FORM
 from callwright.walk.reward import Reward, RewardRecipe
 from callwright_plugins.log_formats import outputs
+from callwright_plugins.log_formats.parquet_rows import ParquetSink
 
 
 @click.command("import")
@@ -41,7 +42,7 @@ from callwright_plugins.log_formats import outputs
 @options.recipe_settings
 @click.option("--at-least", type=float, metavar="X", help="With --sft: only logs with this reward, or more.")
 @click.option("--margin", type=float, default=0.0, show_default=True, help="With --pairs: by how much rewards differ.")
-@click.option("-o", "--output", required=True, metavar="OUT.jsonl", help="'-': stdout; '.gz', '.zst': compressed.")
+@click.option("-o", "--output", required=True, metavar="OUT.jsonl", help="'-': stdout; also .gz, .zst, .parquet.")
 @click.option("--overwrite", is_flag=True, help="Replace OUT.")
 @click.pass_obj
 def import_(
@@ -66,7 +67,7 @@ def import_(
 
     LOG is a file of OpenAI rows, OpenTelemetry spans, trajectories, runs of tracers; without --format it is recognised.
     OUT holds all of it, one line a log, and is read by callwright score --format callwright. What LOG does not say is
-    not guessed.
+    not guessed. An OUT whose name ends in .parquet has a column for each key of a row.
 
     With --sft, --pairs and --otel the logs are scored by --recipe; logs whose reward is masked are left out of rows for
     training, and counted.
@@ -75,18 +76,26 @@ def import_(
         raise UsageError(f"{output} is there already: name another file, or replace it with --overwrite")
     if kind in ("sft", "pairs", "otel") and reward is None:
         raise click.UsageError(f"--{kind} is of scored logs: name the reward with --recipe")
+    if kind == "otel" and output.endswith(".parquet"):
+        raise click.UsageError("--otel writes one document of OTLP, not rows: name a .json")
     keys = options.corpus_keys(data, corpus_options)
     logs = read_logs(app.registry, LogSource(source, form, tools, truths, format_options, corpus, keys))
     counts = {"logs": 0, "masked": 0, "written": 0}
     recipe: RewardRecipe | None = None
     if reward is not None:
         recipe = app.registry.create("reward recipe", reward, **options.key_values(recipe_options, "--recipe-option"))
-    with RowSink(output) as sink:
+    with _sink(output, kind) as sink:
         for line in _lines(kind, logs, recipe, counts, at_least, margin):
             sink.write(line)
             counts["written"] += 1
     masked = f", {counts['masked']:,} of them masked" if recipe is not None else ""
     say(f"{counts['logs']:,} logs read{masked}; {counts['written']:,} rows written")
+
+
+def _sink(output: str, kind: str | None) -> RowSink | ParquetSink:
+    if not output.endswith(".parquet"):
+        return RowSink(output)
+    return ParquetSink(output, outputs.CONVERSATIONS if kind in ("sft", "pairs") else ())
 
 
 def _lines(

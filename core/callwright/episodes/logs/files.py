@@ -20,6 +20,10 @@ _PARQUET: Final = b"PAR1"
 _NESTED: Final = frozenset(
     "messages tools prompt completion items input output inputs outputs extra metadata request response calls".split()
 )
+#: Where the metadata of a Parquet file that we wrote say which of its columns hold JSON: no other one is decoded.
+JSON_COLUMNS: Final = "callwright_json_columns"
+#: The same, of its columns that hold conversations: what is empty in a message is a key that it does not have.
+MESSAGE_COLUMNS: Final = "callwright_message_columns"
 _UNREADABLE: Final = (OSError, EOFError, zlib.error)
 
 
@@ -52,7 +56,8 @@ def head_of(path: Path) -> bytes:
 def pieces_of(path: Path) -> Iterator[Piece]:
     """The value of each line that is not blank; of a file that is one document over several lines, that document.
 
-    Of a Parquet file it is each row, in which texts of JSON in columns that formats nest are decoded.
+    Of a Parquet file it is each row, in which texts of JSON are decoded: in the columns that the file says hold JSON,
+    or else in those that formats nest.
 
     Raises :class:`callwright.errors.DataError` with the line for what is no JSON, and for a file that cannot be read.
     """
@@ -76,16 +81,32 @@ def _parquet(path: Path) -> Iterator[Piece]:
         raise MissingExtra(f"{path}: Parquet", "data", "pyarrow") from error
     number = 0
     try:
-        for batch in pyarrow.parquet.ParquetFile(path).iter_batches(batch_size=256):
+        file = pyarrow.parquet.ParquetFile(path)
+        told = file.schema_arrow.metadata or {}
+        ours = frozenset(json.loads(told[JSON_COLUMNS.encode()])) if JSON_COLUMNS.encode() in told else None
+        typed = json.loads(told.get(MESSAGE_COLUMNS.encode(), b"[]"))
+        for batch in file.iter_batches(batch_size=256):
             for row in batch.to_pylist():
                 number += 1
-                value = {name: _decoded(name, held) for name, held in row.items() if held is not None}
+                value = {name: _decoded(name, held, ours) for name, held in row.items() if held is not None}
+                for name in value.keys() & typed:
+                    value[name] = [_message(one) for one in value[name]]
                 yield Piece(f"{path}: row {number}", number, value)
-    except pyarrow.ArrowException as error:
+    except (pyarrow.ArrowException, ValueError, TypeError, RecursionError) as error:
         raise DataError(f"{path} cannot be read: {error}") from error
 
 
-def _decoded(name: str, value: Any) -> Any:
+def _message(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A message without the keys that it does not have, and so its calls."""
+    found = {name: value for name, value in row.items() if value is not None or name == "content"}
+    if calls := found.get("tool_calls"):
+        found["tool_calls"] = [{name: one for name, one in call.items() if one is not None} for call in calls]
+    return found
+
+
+def _decoded(name: str, value: Any, ours: frozenset[str] | None) -> Any:
+    if ours is not None:
+        return parse(value.encode("utf-8")) if name in ours and isinstance(value, str) else value
     if name in _NESTED and isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
             return parse(value.encode("utf-8", "surrogatepass"))
