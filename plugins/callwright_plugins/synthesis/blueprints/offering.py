@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, Final
@@ -54,15 +55,13 @@ class Offering:
     def _others(self) -> dict[str, Environment]:
         """A few other environments whose worlds are in this process."""
         registry, own = self.registry, self.environment.name.split("+")
-        names = list(self.knobs.others)
+        names, known = list(self.knobs.others), registry.names("environment")
         if not names:
-            known = registry.names("environment")
             plugins = {registry.spec("environment", one).plugin for one in own if registry.knows("environment", one)}
             names = [one for one in known if registry.spec("environment", one).plugin in plugins]
-            names = names if len(names) > len(own) else known
-        names = [one for one in names if one not in own]
+            names = names if len(names) > len(own) else []
         found: dict[str, Environment] = {}
-        for name in self.rng.sample(names, len(names)):
+        for name in self._drawn([one for one in names or known if one not in own], apart=not names):
             if len(found) >= _OTHERS:
                 break
             if not self.knobs.others and registry.spec("environment", name).reach({}):
@@ -76,6 +75,15 @@ class Offering:
             if not declares(made, OutOfProcess) and not declares(made, TakesAnything):
                 found[name] = made
         return found
+
+    def _drawn(self, names: Sequence[str], *, apart: bool) -> Sequence[str]:
+        """The names in a random order. ``apart``: each has its place by itself, so that an environment which somebody
+        installs does not move the others, and changes a plan only if it is drawn for it.
+        """
+        if not apart:
+            return self.rng.sample(names, len(names))
+        salt = self.rng.getrandbits(64)
+        return sorted(names, key=lambda name: hashlib.sha256(f"{salt}\n{name}".encode()).digest())
 
     def distractors(self, blueprint: Blueprint) -> tuple[Distractor, ...]:
         """Tools of other environments: unrelated ones, or by the knob ``confusable`` such as are alike."""
