@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from callwright.training.run_folder import Run
     from callwright.walk.reward import RewardComponent, RewardRecipe
     from callwright.walk.sampling import Sampler
-    from callwright.walk.tasks import Corpus
+    from callwright.walk.tasks import Corpus, Task
     from callwright.walk.users.user import UserKind
 
 
@@ -163,7 +163,7 @@ def train(
     *,
     output: str | Path | None = None,
     overrides: Sequence[str] = (),
-    corpus: Corpus | None = None,
+    corpus: Corpus | Sequence[Task] | None = None,
     environment: Environment | None = None,
     reward: RewardRecipe | None = None,
     extra_rewards: Sequence[RewardComponent] = (),
@@ -173,7 +173,8 @@ def train(
     """Train by a pipeline recipe and return the run folder, which is resumed if it was begun before.
 
     ``recipe`` is a file, the name of a shipped recipe, or what a file would hold: ``{"corpus": "toolworld-mini-v1",
-    "algorithm": {"name": "grpo"}}``. ``corpus``, ``environment`` and ``reward`` are objects in place of names.
+    "algorithm": {"name": "grpo"}}``. ``corpus``, ``environment`` and ``reward`` are objects in place of names, and a
+    corpus may be a list of tasks.
     With ``accept_changes`` a run goes on though its corpus, plugins or versions changed.
     """
     from callwright.training.recipe_run import run_recipe

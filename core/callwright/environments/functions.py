@@ -10,7 +10,7 @@ from typing import Any, get_args
 from callwright.capability import has
 from callwright.digests import digest_of
 from callwright.environments.backends.backend import Backend
-from callwright.environments.backends.session import session_over
+from callwright.environments.backends.session import GoalTold, session_over
 from callwright.environments.calling import ReadyTool, call_tool, in_use, ready
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.environments.sizes import check_state
@@ -29,6 +29,9 @@ class FunctionEnvironment(ByName, Environment):
     such as a database; any other is copied before a call that writes. A tool reports a documented failure by raising
     :class:`callwright.ToolError`; whatever it did to the state before is undone.
 
+    ``goal_state`` makes of a state, after any call, what the session has come to: JSON without what is no goal, such as
+    counters and logs. Then tasks may have goals (:class:`callwright.environments.protocol.TellsGoalState`).
+
     ``undeclared`` says what any other exception of a tool becomes, after its changes were undone:
 
     - ``"execution_error"``: a failed call, as rewards for calls that execute have it (TIER, section 2.2);
@@ -45,6 +48,7 @@ class FunctionEnvironment(ByName, Environment):
         *,
         state: Callable[[str, int], Any] | None = None,
         undeclared: Undeclared = "execution_error",
+        goal_state: Callable[[Any], Any] | None = None,
     ) -> None:
         if undeclared not in get_args(Undeclared):
             raise UsageError(
@@ -57,6 +61,9 @@ class FunctionEnvironment(ByName, Environment):
                 f"environment {name!r}: the function that makes a state is async; let it make an empty state, and let "
                 "async tools fill it"
             )
+        if goal_state is not None and (not callable(goal_state) or is_async(goal_state) or state is None):
+            wanted = "a function of the state, not async, beside state="
+            raise UsageError(f"environment {name!r}: goal_state is {wanted}, not {goal_state!r:.80}")
         self._functions: dict[str, FunctionTool] = {}
         for tool in tools:
             if not isinstance(tool, FunctionTool):
@@ -65,13 +72,14 @@ class FunctionEnvironment(ByName, Environment):
                 raise NameClash(f"environment {name!r} has two tools named {tool.spec.name!r}")
             self._functions[tool.spec.name] = tool
         self._specs = {tool_name: tool.spec for tool_name, tool in self._functions.items()}
-        self._state = state
+        self._state, self._goal_state = state, goal_state
         self._ready: dict[str, ReadyTool] = {}
         self._undeclared: Undeclared = undeclared
         self._foreign = holds_foreign(tools)
 
     def __getstate__(self) -> dict[str, Any]:
         need_name(self._state, f"the state of environment {self._name!r}")
+        need_name(self._goal_state, f"the goal_state of environment {self._name!r}")
         return {key: value for key, value in self.__dict__.items() if key not in ("_specs", "_ready")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -96,8 +104,25 @@ class FunctionEnvironment(ByName, Environment):
     def open(self, scenario: str = "", seed: int = 0) -> Session:
         state = self._state(scenario, seed) if self._state else None
         if state is not None and has(state, Backend):
-            return session_over(self, state, (scenario, seed))
-        return FunctionSession(self, state)
+            return session_over(self, state, (scenario, seed), self._goal_state is not None)
+        return FunctionSession(self, state) if self._goal_state is None else _ToldFunctionSession(self, state)
+
+    def goal_of(self, state: Any) -> Any:
+        """What a state comes to, by the function ``goal_state``; ``None`` without one.
+
+        Raises :class:`callwright.errors.ComponentError` where the function fails.
+        """
+        if self._goal_state is None:
+            return None
+        try:
+            return self._goal_state(state)
+        except CallwrightError:
+            raise
+        except Exception as error:
+            raise ComponentError(
+                f"goal_state of the environment {self._name!r} raised {type(error).__name__}: {error}\n"
+                "This is a bug of the environment"
+            ) from error
 
     def backend(self, scenario: str, seed: int) -> Backend:
         """A fresh state of a session, where it is a :class:`callwright.environments.backends.Backend`.
@@ -174,7 +199,7 @@ class FunctionSession(Session):
         self._turn = Lock()
 
     def __reduce__(self) -> tuple[type[FunctionSession], tuple[FunctionEnvironment, Any]]:
-        return FunctionSession, (self.environment, self._held.state)
+        return type(self), (self.environment, self._held.state)
 
     @property
     def state(self) -> Any:
@@ -208,3 +233,9 @@ class FunctionSession(Session):
 
     def close(self) -> None:
         """Nothing to give back."""
+
+
+class _ToldFunctionSession(GoalTold, FunctionSession):
+    """A session that tells what it has come to."""
+
+    __slots__ = ()

@@ -30,12 +30,14 @@ from callwright.training.tracking.following import create_trackers, followed
 from callwright.training.trainer import Checking, ChecksModel, SamplesGroups
 from callwright.training.truncation import cut_off_terms
 from callwright.walk.components.capabilities import ChecksTasks
+from callwright.walk.corpora.listed import ListedCorpus
+from callwright.walk.tasks import usual_split
 
 if TYPE_CHECKING:
     from callwright.environments.protocol import Environment
     from callwright.training.trainer import Trainer
     from callwright.walk.reward import RewardComponent, RewardRecipe
-    from callwright.walk.tasks import Corpus
+    from callwright.walk.tasks import Corpus, Task
 
 logger = structlog.get_logger(__name__)
 
@@ -45,7 +47,7 @@ def run_recipe(
     *,
     output: str | Path | None = None,
     overrides: Sequence[str] = (),
-    corpus: Corpus | None = None,
+    corpus: Corpus | Sequence[Task] | None = None,
     environment: Environment | None = None,
     reward: RewardRecipe | None = None,
     extra_rewards: Sequence[RewardComponent] = (),
@@ -56,13 +58,18 @@ def run_recipe(
 ) -> Run:
     """Train by a recipe, in a file or in memory; go on where the run folder stops. Returns the finished run.
 
-    ``corpus``, ``environment`` and ``reward`` are objects in place of what the recipe names. ``output`` defaults to
-    ``runs/<recipe name>-<time>``. With ``accept_changes`` a run goes on though corpus, plugins, versions or rows are
-    not those that it was begun with, which its ledger then says.
+    ``corpus``, ``environment`` and ``reward`` are objects in place of what the recipe names. A corpus may be a list of
+    tasks, and a recipe in memory need not name one beside it. ``output`` defaults to ``runs/<recipe name>-<time>``.
+    With ``accept_changes`` a run goes on though corpus, plugins, versions or rows are not those that it was begun with,
+    which its ledger then says.
 
     Raises :class:`callwright.CallwrightError` in all foreseen cases; whatever was written before stays.
     """
     registry = registry or default_registry()
+    if corpus is not None:
+        corpus = ListedCorpus("listed", corpus) if isinstance(corpus, Sequence) else corpus
+        if isinstance(recipe, Mapping) and "corpus" not in recipe:
+            recipe = {**recipe, "corpus": {"name": corpus.name, "evaluation": usual_split(corpus)}}
     # The run folder says what was trained with, also where it was an object.
     loaded = load_recipe(recipe, overrides if reward is None else [*overrides, *_naming(reward, registry)])
     pipeline = build_pipeline(

@@ -4,6 +4,7 @@ from callwright.walk.attempt import Attempt as Attempt
 from callwright.walk.completion import Completion as Completion
 from callwright.walk.conditions import Conditions as Conditions
 from callwright.walk.conditions import Progress as Progress
+from callwright.walk.corpora.listed import ListedCorpus as ListedCorpus
 from callwright.walk.corpora.on_demand import CorpusOnDemand as CorpusOnDemand
 from callwright.walk.corpora.on_demand import Split as Split
 from callwright.walk.corpora.on_demand import TasksOnDemand as TasksOnDemand

@@ -158,9 +158,25 @@ class Execution:
 
         Raises :class:`callwright.InfrastructureFailure` where the session cannot be asked.
         """
-        from callwright.walk.users.world import LEFT, ask_world
+        from callwright.walk.users.world import GOALS, LEFT, ask_world
 
-        return ask_world(self._opened(passing=question not in LEFT), question, *given)
+        found = ask_world(self._opened(passing=question not in LEFT), question, *given)
+        return self._goal_by_state(*given) if found is None and question in GOALS else found
+
+    def _goal_by_state(self, goal: Mapping[str, Any]) -> Any:
+        """What a goal comes to in sessions that tell what they have come to and check no goal; ``None`` in others."""
+        from callwright.environments.goals.goal import Goal, check_paths
+        from callwright.walk.users.world import told_as_json
+
+        state = told_as_json(self, "goal_state")
+        if state is None:
+            return None
+        world: Any = {"scenario": self._opens[0], "seed": self._opens[1], "opening": self._opening}
+        fresh = Execution(self._environment, self._tools, **world, rules=self._rules, clock=self._clock)
+        try:
+            return check_paths(Goal.from_json(goal), told_as_json(fresh, "goal_state"), state)
+        finally:
+            fresh.close()
 
     def act(self, calls: Sequence[Call]) -> Trace:
         """Run calls of the user, by the tools that the environment has for users; ``state`` is that before them.

@@ -76,18 +76,26 @@ def import_(
         raise UsageError(f"{output} is there already: name another file, or replace it with --overwrite")
     if kind in ("sft", "pairs", "otel") and reward is None:
         raise click.UsageError(f"--{kind} is of scored logs: name the reward with --recipe")
+    if kind == "otel" and output.endswith(".parquet"):
+        raise click.UsageError("--otel writes one document of OTLP, not rows: name a .json")
     keys = options.corpus_keys(data, corpus_options)
     logs = read_logs(app.registry, LogSource(source, form, tools, truths, format_options, corpus, keys))
     counts = {"logs": 0, "masked": 0, "written": 0}
     recipe: RewardRecipe | None = None
     if reward is not None:
         recipe = app.registry.create("reward recipe", reward, **options.key_values(recipe_options, "--recipe-option"))
-    with ParquetSink(output) if output.endswith(".parquet") else RowSink(output) as sink:
+    with _sink(output, kind) as sink:
         for line in _lines(kind, logs, recipe, counts, at_least, margin):
             sink.write(line)
             counts["written"] += 1
     masked = f", {counts['masked']:,} of them masked" if recipe is not None else ""
     say(f"{counts['logs']:,} logs read{masked}; {counts['written']:,} rows written")
+
+
+def _sink(output: str, kind: str | None) -> RowSink | ParquetSink:
+    if not output.endswith(".parquet"):
+        return RowSink(output)
+    return ParquetSink(output, outputs.CONVERSATIONS if kind in ("sft", "pairs") else ())
 
 
 def _lines(

@@ -19,6 +19,8 @@ from callwright.walk.reward import Reward
 
 _VERSION: Final = "ATIF-v1.7"
 _TRACE, _SPAN = 32, 16
+#: Keys of rows for training that hold a conversation.
+CONVERSATIONS: Final = ("messages", "prompt", "chosen", "rejected")
 #: Messages at the beginning of a conversation that nobody sampled.
 _GIVEN: Final = ("system", "developer", "user")
 

@@ -8,18 +8,17 @@ from typing import Any, ClassVar, Final
 
 from attrs import field, frozen
 
-from callwright.environments.goals import Comparison, Goal, check_paths, compare
+from callwright.environments.goals import Comparison, Goal, compare
 from callwright.environments.hazards.policy import Hazards
 from callwright.environments.living.policy import ClockPolicy
 from callwright.errors import Abstention, DataError, InfrastructureFailure
-from callwright.language.long_numbers import json_text, json_value
 from callwright.language.program import Program
 from callwright.walk.attempt import Attempt
 from callwright.walk.execution import Execution
 from callwright.walk.reward import Evidence, RewardComponent, Score
 from callwright.walk.tasks import Task
 from callwright.walk.users.said import Said
-from callwright.walk.users.world import GOAL
+from callwright.walk.users.world import GOAL, told_as_json
 
 _REMEMBERED: Final = 1 << 14
 #: How many end states of a task are remembered with their scores: those of a group, and of some more.
@@ -63,7 +62,8 @@ class FinalState(RewardComponent):
 
     ``exact`` compares digests where a task states no goal, as before there were goals. ``partial`` gives the share of
     rows that are right for a state that is not. Both are off by default. Of an attempt that was made elsewhere only the
-    digest is known: another digest than the expected one earns 0, and under a goal the score abstains.
+    digest is known: another digest than the expected one earns 0, and under a goal the score abstains, unless its
+    session was asked when it ran (:class:`callwright.Log`).
     """
 
     name: ClassVar[str] = "final_state"
@@ -114,9 +114,7 @@ class FinalState(RewardComponent):
     def _compared(self, attempt: Attempt, known: _Known, found: Left | None) -> Score:
         expected = known.expected
         stated = GOAL in attempt.task.facts
-        if attempt.is_told:  # nothing of it may be executed, so its state is not to be had
-            if stated:
-                raise Abstention("the attempt was made elsewhere; whether what it left is the goal is not known")
+        if attempt.is_told and not stated:  # nothing of it may be executed, so its state is not to be had
             return Score(0.0, evidence=(_OTHER_DIGEST,))
         by_digest = not stated and (self.exact or expected.state is None)
         if by_digest and expected.snapshot is None:
@@ -126,6 +124,8 @@ class FinalState(RewardComponent):
         except InfrastructureFailure as error:
             return _masked(str(error))
         if found is None and comparison is None:
+            if attempt.is_told:
+                raise Abstention("the attempt was made elsewhere; whether what it left is the goal is not known")
             said = (*attempt.said, *(None for _ in attempt.parts[len(attempt.said) :]))
             programs = [part if isinstance(part, Program) else Program() for part in attempt.parts]
             hazards = attempt.conditions.hazards_of(attempt.task)
@@ -201,16 +201,16 @@ def leave(
     world: Any = {"scenario": task.scenario, "seed": task.seed, "opening": task.opening, "appear": task.appear}
     execution = Execution(task.environment, task.tools, **world, clock=clock, hazards=hazards)
     try:
-        first = _told(execution, "goal_state")
+        first = told_as_json(execution, "goal_state")
         for program, user in zip_longest(programs, said):
             masked = execution.run(program).masked
             if masked is None and user is not None:
                 masked = execution.act(user.calls).masked
             if masked is not None:
                 return Left("", masked=masked)
-        state = _told(execution, "goal_state")
-        checked = None if goal is None else _checked(execution, goal, first, state)
-        return Left(execution.look("digest"), _told(execution, "snapshot"), None, state, first, checked)
+        state = told_as_json(execution, "goal_state")
+        checked = None if goal is None else _checked(execution, goal)
+        return Left(execution.look("digest"), told_as_json(execution, "snapshot"), None, state, first, checked)
     except InfrastructureFailure as error:
         return Left("", masked=str(error))
     except DataError as error:
@@ -219,22 +219,14 @@ def leave(
         execution.close()
 
 
-def _told(execution: Execution, question: str) -> Any:
-    """What a session tells beyond the protocol, as JSON; ``None`` if it does not."""
-    found = execution.look(question)
-    return None if found is None else json_value(json_text(found, default=str))
-
-
-def _checked(execution: Execution, goal: Goal, first: Any, state: Any) -> Comparison:
+def _checked(execution: Execution, goal: Goal) -> Comparison:
     found: Comparison | None = execution.look("goal", goal.to_json())
-    if found is not None:
-        return found
-    if state is None:
+    if found is None:
         raise DataError(
             "it has a goal, and sessions of its environment do not tell what they have come to: give them a method "
             "goal_state()"
         )
-    return check_paths(goal, first, state)
+    return found
 
 
 def _masked(reason: str) -> Score:

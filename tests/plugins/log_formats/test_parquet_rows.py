@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 
 import callwright as cw
 from callwright.cli.root import root as root_command
@@ -18,12 +20,21 @@ from callwright_plugins.log_formats.parquet_rows import ParquetSink
 
 pytest.importorskip("pyarrow", reason="pip install 'callwright[data]'")
 FILES = Path(__file__).parent / "files"
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
 
 
 def run(*words: object) -> tuple[int, str]:
     app = App(registry=cw.default_registry())
     done = CliRunner().invoke(root_command, [str(word) for word in words], obj=app, catch_exceptions=False)
     return done.exit_code, done.stderr
+
+
+def read(path: Path) -> list[Any]:
+    return [piece.value for piece in pieces_of(path)]
 
 
 def same(path: Path, *words: object) -> list[Any]:
@@ -98,3 +109,45 @@ def test_after_an_error_what_was_there_stays(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="cannot be written"), ParquetSink(str(tmp_path / "no" / "a.parquet")):
         pass
+
+
+def test_trainers_find_conversations_as_they_want_them(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets", reason="needs the extra 'data' with datasets")
+    (row,) = [json.loads(line) for line in (FILES / "openai.jsonl").read_text("utf-8").splitlines()]
+    short = {**row, "id": "short", "messages": [*row["messages"][:4], row["messages"][-1]]}
+    rows = [
+        {**one, "truth": {"answer": answer}} for one, answer in ((row, ["Washington"]), (short, [{"country": "USA"}]))
+    ]
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    words = ("import", tmp_path / "log.jsonl", "--recipe", "tier-no-execution", "--format", "openai")
+    words = (*words, "--format-option", "failed=^no country")
+    for kind, columns in (("--sft", ("messages",)), ("--pairs", ("prompt", "chosen", "rejected"))):
+        out = tmp_path / f"rows{kind}.parquet"
+        assert run(*words, kind, "-o", out)[0] == 0
+        assert run(*words, kind, "-o", tmp_path / "rows.jsonl", "--overwrite")[0] == 0
+        wanted = read(tmp_path / "rows.jsonl")
+        found = datasets.Dataset.from_parquet(str(out), cache_dir=str(tmp_path / "cache"))
+        assert len(found) == len(wanted) > 0
+        for there, row in zip(found, wanted, strict=True):
+            for name in columns:
+                assert [_said(one) for one in there[name]] == [_said(one) for one in row[name]]
+            assert json.loads(there["tools"]) == row["tools"]
+
+
+def _said(message: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in message.items() if value is not None}
+
+
+def test_one_document_is_no_rows(tmp_path: Path) -> None:
+    words = ("import", FILES / "otel.jsonl", "--otel", "--recipe", "tier", "-o", tmp_path / "events.parquet")
+    assert run(*words)[0] == 2
+    assert not (tmp_path / "events.parquet").exists()
+
+
+@given(rows=st.lists(st.dictionaries(st.sampled_from("abc"), JSON, min_size=1, max_size=3), max_size=5))
+def test_any_rows_come_back(rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("rows") / "rows.parquet"
+    with ParquetSink(str(path), ("a",)) as sink:
+        for row in rows:
+            sink.write(json.dumps(row) + "\n")
+    assert read(path) == rows

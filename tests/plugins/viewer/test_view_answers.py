@@ -62,6 +62,32 @@ def test_facets_count_everything(board: Board) -> None:
     assert tools[name] == sum(name in row["tools"] for row in rows_of(board))  # type: ignore[operator]
 
 
+def test_a_name_of_a_tool_may_hold_spaces(tmp_path: Path) -> None:
+    calls: tuple[dict[str, int], ...] = ({"Get Price": 1, "Find": 1}, {"Get": 1}, {"Price": 2, "Get\nPrice": 1}, {})
+    rows = [
+        {"task": f"t-{n}", "step": 1, "group": "1-0", "sample": n, "total": 1.0, "calls": made}
+        for n, made in enumerate(calls)
+    ]
+    write_rows(tmp_path / "run" / "rollouts.jsonl", rows)
+    make_run(tmp_path / "run", steps=0)
+    board = board_of(tmp_path / "run")
+    try:
+        told = board.answer("facets", {"source": "run"})["facets"]["tool"]
+        assert {one["value"]: one["count"] for one in told} == {"Get Price": 2, "Find": 1, "Get": 1, "Price": 1}
+        for text, met in (
+            ('tool:"Get Price"', [0, 2]),
+            ("tool:Get", [1]),
+            ("tool:Price", [2]),
+            ("tool:Get*", [0, 1, 2]),
+            ("tool:none", [3]),
+        ):
+            found = board.answer("rows", {"source": "run", "q": text})["rows"]
+            assert [row["sample"] for row in found] == met, text
+        assert rows_of(board, "run")[0]["tools"] == ["Find", "Get Price"]
+    finally:
+        board.close()
+
+
 def test_a_group_is_what_an_algorithm_saw(board: Board) -> None:
     told = board.answer("group", {"source": "first", "name": "2-1"})
     assert [row["sample"] for row in told["rows"]] == [0, 1, 2, 3]

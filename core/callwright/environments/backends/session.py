@@ -152,9 +152,35 @@ class ForkedSession(BackedSession):
         return type(self), (self.environment, self.state, self._opened)
 
 
-def session_over(environment: FunctionEnvironment, state: Backend, opened: tuple[str, int]) -> BackedSession:
-    """A session over a backend, which forks if the backend does."""
-    kind = ForkedSession if has(state, Forkable) else BackedSession
+class GoalTold:
+    """What a session has come to, as the function ``goal_state`` of its environment says it."""
+
+    __slots__ = ()
+    environment: FunctionEnvironment
+    state: Any
+
+    def goal_state(self) -> Any:
+        """See :class:`callwright.environments.protocol.TellsGoalState`."""
+        return self.environment.goal_of(self.state)
+
+
+class _ToldBackedSession(GoalTold, BackedSession):
+    """A session over a backend that tells what it has come to."""
+
+
+class _ToldForkedSession(GoalTold, ForkedSession):
+    """One that can be forked as well."""
+
+
+def session_over(
+    environment: FunctionEnvironment, state: Backend, opened: tuple[str, int], tells_goal: bool = False
+) -> BackedSession:
+    """A session over a backend, which forks if the backend does, and tells its goal state if it is to."""
+    kind: type[BackedSession]
+    if has(state, Forkable):
+        kind = _ToldForkedSession if tells_goal else ForkedSession
+    else:
+        kind = _ToldBackedSession if tells_goal else BackedSession
     return kind(environment, state, opened)
 
 

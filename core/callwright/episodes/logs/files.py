@@ -22,6 +22,8 @@ _NESTED: Final = frozenset(
 )
 #: Where the metadata of a Parquet file that we wrote say which of its columns hold JSON: no other one is decoded.
 JSON_COLUMNS: Final = "callwright_json_columns"
+#: The same, of its columns that hold conversations: what is empty in a message is a key that it does not have.
+MESSAGE_COLUMNS: Final = "callwright_message_columns"
 _UNREADABLE: Final = (OSError, EOFError, zlib.error)
 
 
@@ -80,15 +82,26 @@ def _parquet(path: Path) -> Iterator[Piece]:
     number = 0
     try:
         file = pyarrow.parquet.ParquetFile(path)
-        told = (file.schema_arrow.metadata or {}).get(JSON_COLUMNS.encode())
-        ours = None if told is None else frozenset(json.loads(told))
+        told = file.schema_arrow.metadata or {}
+        ours = frozenset(json.loads(told[JSON_COLUMNS.encode()])) if JSON_COLUMNS.encode() in told else None
+        typed = json.loads(told.get(MESSAGE_COLUMNS.encode(), b"[]"))
         for batch in file.iter_batches(batch_size=256):
             for row in batch.to_pylist():
                 number += 1
                 value = {name: _decoded(name, held, ours) for name, held in row.items() if held is not None}
+                for name in value.keys() & typed:
+                    value[name] = [_message(one) for one in value[name]]
                 yield Piece(f"{path}: row {number}", number, value)
     except (pyarrow.ArrowException, ValueError, TypeError, RecursionError) as error:
         raise DataError(f"{path} cannot be read: {error}") from error
+
+
+def _message(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A message without the keys that it does not have, and so its calls."""
+    found = {name: value for name, value in row.items() if value is not None or name == "content"}
+    if calls := found.get("tool_calls"):
+        found["tool_calls"] = [{name: one for name, one in call.items() if one is not None} for call in calls]
+    return found
 
 
 def _decoded(name: str, value: Any, ours: frozenset[str] | None) -> Any:

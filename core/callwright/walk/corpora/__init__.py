@@ -1,1 +1,1 @@
-"""Corpora whose tasks are made when they are asked for."""
+"""Corpora: of tasks that are made when they are asked for, and of tasks in a list."""

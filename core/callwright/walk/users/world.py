@@ -12,8 +12,10 @@ from callwright.environments.clock import TimedSession
 from callwright.environments.knowledge.asking import knowledge_of
 from callwright.environments.protocol import Session
 from callwright.errors import DataError, InfrastructureFailure
+from callwright.language.long_numbers import json_text, json_value
 
 if TYPE_CHECKING:
+    from callwright.walk.execution import Execution
     from callwright.walk.tasks import Task
 
 #: The fact of a task that holds its goal (:class:`callwright.environments.goals.Goal`), as JSON.
@@ -29,6 +31,8 @@ UNASKED: Final = _Unasked.UNASKED
 
 #: What is asked of what was left, and the method of the session that answers. No turn of a user passes for that.
 LEFT: Final = {"goal": "check_goal", "digest": "digest", "goal_state": "goal_state", "snapshot": "snapshot"}
+#: The questions about a goal.
+GOALS: Final = frozenset({"goal", "check_goal"})
 #: What else may be asked beside what somebody knows.
 _ANSWERED_BY: Final = {"check_goal": "check_goal", "now": "tell_time", **LEFT}
 
@@ -54,7 +58,8 @@ class WorldView:
         """
         found = self._ask("check_goal", goal)
         if found is None:
-            raise DataError("a user has a goal, but sessions of this environment have no method check_goal()")
+            missing = "neither check_goal() nor goal_state()"
+            raise DataError(f"a user has a goal, but sessions of this environment have {missing}")
         return found
 
     @property
@@ -79,6 +84,12 @@ def ask_world(session: Session, question: str, *given: Any) -> Any:
     if isinstance(session, TimedSession):
         return session.asked(f"{question!r} of a session", lambda: method(*given))
     return method(*given)
+
+
+def told_as_json(asked: Execution, question: str) -> Any:
+    """What a session tells beyond the protocol, as JSON; ``None`` if it does not."""
+    found = asked.look(question)
+    return None if found is None else json_value(json_text(found, default=str))
 
 
 def goal_after(look: Callable[..., Any], task: Task) -> Any:

@@ -47,7 +47,7 @@ def briefs(index: Index, numbers: Sequence[int]) -> list[dict[str, Any]]:
 def _brief(row: Any, components: Mapping[str, str]) -> dict[str, Any]:
     made = {name: row[name] for name in _SHOWN}
     made["group"] = made.pop("grp")
-    made["tools"] = (made["tools"] or "").split()
+    made["tools"] = (made["tools"] or "").strip("\n").splitlines()
     for name in FLAGS:
         made[name] = None if made[name] is None else bool(made[name])
     made["scores"] = {name: row[column] for name, column in components.items() if row[column] is not None}
@@ -89,7 +89,7 @@ def grouped(
     )[0]
     rows = [
         {
-            "name": row["name"].strip() if by == "tool" and row["name"] else row["name"],
+            "name": " ".join(row["name"].split("\n")).strip() if by == "tool" and row["name"] else row["name"],
             "count": row["count"],
             "mean": row["mean"],
             "low": row["low"],
@@ -134,7 +134,7 @@ def facets(index: Index, text: str = "", marked: Marked | None = None) -> dict[s
             ]
     tools: Counter[str] = Counter()
     for row in rows:
-        for name in (row["tools"] or "").split():
+        for name in (row["tools"] or "").strip("\n").splitlines():
             tools[name] += row["count"]
     if tools:
         best_tools = sorted(tools.items(), key=lambda one: (-one[1], one[0]))[:_VALUES]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from callwright.plugins import Registry
 
 #: Of the layout below: a file of another version is built anew.
-VERSION: Final = 1
+VERSION: Final = 2
 #: Rows that are written at a time: few at first, so that there is soon something to see.
 _FIRST: Final = 200
 _BATCH: Final = 1000
@@ -308,7 +308,7 @@ def _values(n: int, entry: Entry, columns: dict[str, str]) -> list[Any]:
         _clean(entry.structure),
         _clean(entry.failure),
         _clean(entry.stage),
-        f" {' '.join(_clean(tool) for tool in entry.tools)} " if entry.tools else "",
+        listed(_clean(tool) for tool in entry.tools),
         _clean(entry.branch),
     ]
     scores = {_clean(name): value for name, value in entry.scores.items()}
@@ -317,6 +317,12 @@ def _values(n: int, entry: Entry, columns: dict[str, str]) -> list[Any]:
 
 def _texts(n: int, placed: Placed, entry: Entry) -> list[Any]:
     return [n, _clean(entry.id), _clean(entry.query), placed.start, placed.size, placed.raw]
+
+
+def listed(tools: Iterable[str]) -> str:
+    """Names of tools in one column, each between line breaks: a name may hold spaces. Empty without a name."""
+    lines = "\n".join(" ".join(tool.splitlines()) for tool in tools)
+    return f"\n{lines}\n" if lines else ""
 
 
 def _clean(text: Any) -> Any:

@@ -100,7 +100,7 @@ def _condition(
             raise UsageError(f"{key} is yes or no: {key}:yes, not {key}{operator}{value}")
         return f"{column} {'=' if equal else '!='} ?", [_YES[value.lower()]]
     if key == "tool":
-        return _text(column, operator, f"* {value} *")
+        return _text(column, operator, f"*\n{value}\n*")
     if key in TEXTS:
         return _text(column, operator, value)
     try:
