@@ -16,7 +16,7 @@ def test_one_more_name_moves_no_other(seed: int) -> None:
     names = [f"world-{number}" for number in range(12)]
 
     def drawn(known: list[str]) -> tuple[list[str], float]:
-        made = Offering(cw.environment("village"), cw.default_registry(), Knobs(), rng := Random(seed))
+        made = Offering(cw.environment("village-bakery"), cw.default_registry(), Knobs(), rng := Random(seed))
         order = list(made._drawn(known, apart=True))
         return order, rng.random()
 
@@ -30,6 +30,6 @@ def test_one_more_name_moves_no_other(seed: int) -> None:
 
 def test_seeds_draw_other_orders() -> None:
     names = [f"world-{number}" for number in range(12)]
-    registry, village = cw.default_registry(), cw.environment("village")
+    registry, village = cw.default_registry(), cw.environment("village-bakery")
     orders = {tuple(Offering(village, registry, Knobs(), Random(seed))._drawn(names, apart=True)) for seed in range(9)}
     assert len(orders) == 9
