@@ -118,7 +118,9 @@ def check(
         if each or again:
             _draw_checks(findings)
         counted = Counter(finding.level for finding in findings)
-        click.echo(f"{counted['ok']} checks passed, {counted['skipped']} skipped, {counted['error']} errors")
+        named = sum(len(finding.checks) for finding in findings)
+        kit = f" ({named} of the kit: --checks)" if named and not (each or again) else ""
+        click.echo(f"{counted['ok']} checks passed{kit}, {counted['skipped']} skipped, {counted['error']} errors")
     if any(finding.level == "error" for finding in findings):
         click.get_current_context().exit(1)
 

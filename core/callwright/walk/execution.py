@@ -253,7 +253,10 @@ def execute(
     hazards: Hazards | None = None,
     opening: Opening | None = None,
 ) -> Trace:
-    """Run every call of a program in a fresh session, as :class:`Execution` does."""
+    """Run every call of a program in a fresh session, as :class:`Execution` does.
+
+    Raises :class:`callwright.UsageError` for a session in place of an environment: :class:`Execution` takes one.
+    """
     if not program.calls:
         return Trace((), program.returns)
     if opening is not None:
@@ -273,6 +276,11 @@ def execute(
         ):
             session = open_session(environment, scenario, seed)  # nearly all, so without a detour
         else:
+            if not hasattr(environment, "open"):
+                raise UsageError(
+                    f"execute() opens a session of an environment, and {type(environment).__name__} is none; a session "
+                    "that is open goes to Execution(environment, tools, session=session)"
+                )
             there = elsewhere(environment, rules)
             if there is not None and (caller is None or caller is call_session):
                 given = _given(program, tools, environment, rules)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callwright.environments.protocol import Outcome
-from callwright.errors import InfrastructureFailure
+from callwright.errors import InfrastructureFailure, UsageError
 from callwright.language.program import Call, Program, Reference
 from callwright.tools.spec import ToolError, ToolSpec
 from callwright.walk.execution import STRICT, ExecutionRules, copy_json, execute, records_there, resolved_arguments
@@ -455,3 +455,9 @@ def test_in_the_process_of_a_session_its_own_tools_are_taken_where_none_are_sent
         assert before == session.digest()
         assert [record.outcome.kind for record in records] == ["ok", "ok", "unknown_tool"]
         assert records[1].outcome.value == expected
+
+
+def test_a_session_in_place_of_an_environment_is_said() -> None:
+    session = World().open()
+    with pytest.raises(UsageError, match=r"opens a session of an environment.*Execution\("):
+        execute(Program((Call(0, "echo", {}),)), session, SPECS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -13,12 +14,14 @@ from callwright.language.program import Call
 from callwright.training.synthesis.units import Made, Rejected
 from callwright.walk.tasks import Task
 from callwright_plugins.synthesis.duplicates.elements import elements, shingles
-from callwright_plugins.synthesis.duplicates.jaccard import THRESHOLD, near_duplicates
+from callwright_plugins.synthesis.duplicates.jaccard import THRESHOLD, jaccard, near_duplicates
 from callwright_plugins.synthesis.gates.hearing import requests
 
 #: The similarity from which the texts of two tasks are near-duplicates, over runs of three words. Queries of one
 #: grammar share their frames, so it is above that of the calls.
 TEXTS: Final = 0.85
+#: Elements that two near-duplicates have apart, of which the evidence names so many.
+MOST_APART: Final = 6
 
 
 @frozen
@@ -127,18 +130,24 @@ def compared(
         frozenset(f"{tasks[place].environment}\n{one}" for one in elements(tasks[place].calls)) for place in calling
     ]
     for one, other in near_duplicates(sets, calls).items():
-        verdicts[calling[one]] = Rejected(
-            "duplicates", "nearly the same calls", {"task": tasks[calling[other]].id, "threshold": calls}
-        )
+        told = _alike(tasks[calling[other]].id, calls, sets[one], sets[other])
+        verdicts[calling[one]] = Rejected("duplicates", "nearly the same calls", told)
     if texts is not None:
         staying = [place for place, verdict in enumerate(verdicts) if verdict is None]
-        for one, other in near_duplicates([shingles(tasks[place].text) for place in staying], texts).items():
-            verdicts[staying[one]] = Rejected(
-                "duplicates", "nearly the same words", {"task": tasks[staying[other]].id, "threshold": texts}
-            )
+        words = [shingles(tasks[place].text) for place in staying]
+        for one, other in near_duplicates(words, texts).items():
+            told = _alike(tasks[staying[other]].id, texts, words[one], words[other])
+            verdicts[staying[one]] = Rejected("duplicates", "nearly the same words", told)
     _chains(tasks, verdicts, most_of_a_chain)
     _tools(tasks, verdicts, most_of_a_tool)
     return verdicts
+
+
+def _alike(task: str, threshold: float, one: frozenset[str], other: frozenset[str]) -> dict[str, Any]:
+    """What is known of a near-duplicate: the task that stays, how similar they are, and what they have apart."""
+    apart = [re.sub(r"\s+", " ", element) for element in sorted(one ^ other)]
+    share = round(float(jaccard(one, other)), 3)
+    return {"task": task, "threshold": threshold, "similarity": share, "apart": apart[:MOST_APART]}
 
 
 def _chains(tasks: Sequence[Compared], verdicts: list[Rejected | None], most: int | None) -> None:

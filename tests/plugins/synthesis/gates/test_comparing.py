@@ -36,6 +36,15 @@ def test_later_near_duplicates_go_by_calls_and_then_by_words() -> None:
     assert compared(tasks, texts=None)[3] is None
 
 
+def test_the_evidence_says_how_near_and_what_is_apart() -> None:
+    longer = evolve(one(1, "a", "b"), id="t3", calls=(*one(1, "a", "b").calls, Call(2, "c", {"key": "v1"})))
+    _, verdict = compared([one(1, "a", "b"), longer])
+    assert verdict is not None
+    # 10 elements are common, of 13: the tool, its key and the value are what the longer one has beside them.
+    apart = ["shop c", "shop c key", 'shop c key "v1"']
+    assert verdict.evidence == {"task": "t1", "threshold": 0.7, "similarity": 0.769, "apart": apart}
+
+
 def test_equal_calls_of_two_environments_are_no_duplicates() -> None:
     tasks = [one(1, "a", "b"), evolve(one(1, "a", "b", text="Something else"), environment="bank")]
     assert compared(tasks) == [None, None]
