@@ -46,6 +46,7 @@ SKIPPED = {
     ("benchmark", "tau2-retail"): "needs tau2's source; its own tests have a small one",
     ("benchmark", "tau2-telecom"): "needs tau2's source; its own tests have a small one",
     ("environment", "mcp"): "needs a server (option 'command' or 'url'); its own tests start some",
+    ("environment", "awm"): "needs a world and its files (options 'world' and 'data'); its own tests write some",
     ("environment", "openenv"): "needs a server (option 'url') or a class; its own tests have both",
     ("corpus", "general-agent"): "needs a folder of tasks; its own tests write some",
     ("corpus", "openenv"): "needs a server (option 'url') or a class; its own tests start some",
