@@ -8,7 +8,6 @@ each. None is missed, so the result is that of comparing all pairs.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from typing import Any, Final, TypeVar
@@ -79,15 +78,14 @@ def _dropped(sets: Sequence[frozenset[T]], limit: Fraction) -> dict[int, int]:
     dropped: dict[int, int] = {}
     for index, mine in enumerate(sets):
         size = len(mine)
-        ranks = order.ranks(index)
-        bitmap = _bitmap(ranks)
+        bitmap = _bitmap(order.rows[index])
         bitmaps.append(bitmap)
         if not size:
             continue
         if size not in ranges:
             ranges[size] = _range(size, limit)
         least, needed, apart = ranges[size]
-        keys = order.keys(ranks, least, single=needed[0] == 1)
+        keys = order.keys(order.parts(index), least)
         best = len(sets)
         for key in keys:
             held = postings.get(key)
@@ -125,11 +123,14 @@ def _range(size: int, limit: Fraction) -> tuple[int, list[int], int]:
 
 
 class _Order:
-    """The elements in one order, the rarest first. Which of two equally rare ones comes first changes no result.
+    """What the sets are made of, in one order, the rarest first. Which of two equally rare ones comes first changes no
+    result.
 
-    Two sets that need ``a`` common elements share one among the first ``n - a + 1`` of each, and two among the first
-    ``n - a + 2``. An element that few sets have is a key by itself; of those that many have it takes two, or three of
-    those that very many have. The first common elements are of one of these kinds, so one key at least is common.
+    Elements that are always together, such as a tool and the keys of its arguments, are one *part*, as heavy as they
+    are many: a second of them says nothing that the first does not. Two sets that need ``a`` common elements share a
+    part behind which, itself included, each has ``a`` elements or more; if that part has ``w``, a later one behind
+    which each has ``a - w``, and so on. A part that few sets have is a key by itself; of those that many have it takes
+    two, or three of those that very many have, unless one or two may be all that is common. So one key at least is.
     """
 
     def __init__(self, sets: Sequence[frozenset[Any]]) -> None:
@@ -137,47 +138,87 @@ class _Order:
         number = numbers.setdefault
         # Each element is looked up once: from here on it is a number.
         self.rows = [[number(element, len(numbers)) for element in one] for one in sets]
-        self.total = len(numbers)
+        part, weights = _parts(self.rows, len(numbers))
+        self.total = len(weights)
         counts = [0] * self.total
         for row in self.rows:
-            for one in row:
+            for one in {part[element] for element in row}:
                 counts[one] += 1
         order = sorted(range(self.total), key=counts.__getitem__)
-        self.places = [0] * self.total
+        places = [0] * self.total
         for place, one in enumerate(order):
-            self.places[one] = place
+            places[one] = place
+        self.weights = [weights[one] for one in order]
+        #: The place of each element's part.
+        self.places = [places[one] for one in part]
         self.alone = sum(count == 1 for count in counts)
         self.rare = sum(count <= RARE for count in counts)
         self.frequent = sum(count <= FREQUENT for count in counts)
 
-    def ranks(self, index: int) -> list[int]:
-        """The elements of a set in order."""
+    def parts(self, index: int) -> list[int]:
+        """The parts of a set in order."""
         places = self.places
-        return sorted([places[one] for one in self.rows[index]])
+        return sorted({places[one] for one in self.rows[index]})
 
-    def keys(self, ranks: list[int], least: int, single: bool) -> list[int]:
-        """The keys of a set that has ``least`` elements or more in common with what it is near; ``single``: perhaps
-        only one, so that there is no second one to share.
-        """
-        first = len(ranks) - least + 1
-        total = self.total
-        begin = bisect_left(ranks, self.rare)
-        keys = ranks[bisect_left(ranks, self.alone) : first if single else min(begin, first)]
-        often = ranks[begin : first + 2]
-        pairs = ranks[begin : first + 1]
-        for i, one in enumerate(ranks[begin:first]):
-            for j, two in enumerate(pairs[i + 1 :], i + 1):
-                pair = total * (one + 1) + two
-                if two < self.frequent or least < 3:  # a small set may have only two to share
-                    keys.append(pair)
-                if two >= self.frequent:
-                    keys.extend([total * (pair + 1) + three for three in often[j + 1 :]])
+    def keys(self, parts: list[int], least: int) -> list[int]:
+        """The keys of a set that has ``least`` elements or more in common with what it is near."""
+        total, weights, rare, frequent = self.total, self.weights, self.rare, self.frequent
+        behind = [0] * len(parts)  # how many elements it has from each part on
+        held = 0
+        for at in range(len(parts) - 1, -1, -1):
+            held += weights[parts[at]]
+            behind[at] = held
+        keys = []
+        for at, one in enumerate(parts):
+            if behind[at] < least:
+                break
+            if one < self.alone:
+                continue
+            left = least - weights[one]
+            if one < rare or left <= 0:
+                keys.append(one)
+            if one < rare:
+                continue
+            first = total * (one + 1)
+            for then in range(at + 1, len(parts)):
+                if behind[then] < left:
+                    break
+                two = parts[then]
+                missing = left - weights[two]
+                if two < frequent or missing <= 0:
+                    keys.append(first + two)
+                if two < frequent:
+                    continue
+                pair = total * (first + two + 1)
+                for last in range(then + 1, len(parts)):
+                    if behind[last] < missing:
+                        break
+                    keys.append(pair + parts[last])
         return keys
 
 
-def _bitmap(ranks: list[int]) -> int:
+def _parts(rows: Sequence[Sequence[int]], total: int) -> tuple[list[int], list[int]]:
+    """The part of each element, and how many elements each part has: those that are in the same rows are one.
+
+    All begin as one part. Each row divides those that it has in part only.
+    """
+    part, sizes = [0] * total, [total]
+    for row in rows:
+        met: dict[int, list[int]] = {}
+        for element in row:
+            met.setdefault(part[element], []).append(element)
+        for one, members in met.items():
+            if len(members) < sizes[one]:
+                sizes[one] -= len(members)
+                for element in members:
+                    part[element] = len(sizes)
+                sizes.append(len(members))
+    return part, sizes
+
+
+def _bitmap(elements: list[int]) -> int:
     """Bits of which two sets have no more apart than elements (the bitmap filter): cheap to compare, and exact."""
     bits = 0
-    for rank in ranks:
-        bits |= 1 << rank % _BITS
+    for one in elements:
+        bits |= 1 << one % _BITS
     return bits

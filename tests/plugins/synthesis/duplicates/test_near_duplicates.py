@@ -61,6 +61,25 @@ def test_the_decisions_are_those_of_all_pairs(
         assert found
 
 
+@pytest.mark.parametrize("threshold", ["0.34", "0.6", "0.7", "0.9"])
+@pytest.mark.parametrize("rarity", [(0, 0), (1, 2), (2, 6), (48, 500)])
+def test_elements_that_are_always_together_change_no_decision(
+    threshold: str, rarity: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tool and the keys of its arguments are: bundles of one to nine elements, alone and beside single ones."""
+    monkeypatch.setattr(module, "RARE", rarity[0])
+    monkeypatch.setattr(module, "FREQUENT", rarity[1])
+    random = Random(f"{threshold}/{rarity}")
+    for elements_in_all, largest in ((6, 5), (25, 8), (400, 12)):
+        sets = [
+            frozenset((one, part) for one in each for part in range(1 + one % 3 * 4))
+            for each in drawn(250, random, elements_in_all, largest)
+        ]
+        found = near_duplicates(sets, float(threshold))
+        assert found == compared(sets, threshold)
+        assert found
+
+
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(st.frozensets(st.integers(0, 9), max_size=8), max_size=25), st.sampled_from(["0.2", "0.5", "0.7", "0.8"])
