@@ -48,6 +48,7 @@ SKIPPED = {
     ("environment", "mcp"): "needs a server (option 'command' or 'url'); its own tests start some",
     ("environment", "awm"): "needs a world and its files (options 'world' and 'data'); its own tests write some",
     ("environment", "openenv"): "needs a server (option 'url') or a class; its own tests have both",
+    ("corpus", "awm"): "needs a folder of tasks; its own tests write some",
     ("corpus", "general-agent"): "needs a folder of tasks; its own tests write some",
     ("corpus", "openenv"): "needs a server (option 'url') or a class; its own tests start some",
 }

@@ -60,8 +60,12 @@ def test_no_test_measures_how_fast_it_is(root: Path) -> None:
     assert [path for path in sorted(others) if pattern.search(path.read_text("utf-8"))] == []
 
 
-#: OpenRLHF's parser is the body of its script: it is run, in OpenRLHF's own interpreter, to check a command line.
-RUNS_A_PROGRAM = {"plugins/callwright_plugins/openrlhf_trainer/translation/parser_check.py"}
+#: OpenRLHF's parser is the body of its script: it is run, in OpenRLHF's own interpreter, to check a command line. AWM's
+#: verifiers are programs in a row of a file, of a folder that the user named and a foreign recipe asks about.
+RUNS_A_PROGRAM = {
+    "plugins/callwright_plugins/awm/verifiers.py",
+    "plugins/callwright_plugins/openrlhf_trainer/translation/parser_check.py",
+}
 
 
 @pytest.mark.parametrize("word", ["eval", "exec"])

@@ -36,8 +36,8 @@ CAPABILITIES: Final[Mapping[str, tuple[str, ...]]] = {
         *(_PEOPLE + name for name in ("NamesPerson", "NamesScenarios")),
     ),
     "session": (
-        *(_ENVIRONMENT + name for name in ("BoundsResults", "ChecksGoals", "Knows", "MeetsHazards", "MovesTime")),
-        *(_ENVIRONMENT + name for name in ("ServesUsers", "SharesClock", "TellsGoalState", "TellsTime")),
+        *(_ENVIRONMENT + name for name in ("BoundsResults", "ChecksAnswers", "ChecksGoals", "Knows", "MeetsHazards")),
+        *(_ENVIRONMENT + name for name in ("MovesTime", "ServesUsers", "SharesClock", "TellsGoalState", "TellsTime")),
         *(_PEOPLE + name for name in ("Diffs", "Forks", "HasWorld", "Helps", "HoldsNotices", "MeetsPeople", "Resets")),
         _PEOPLE + "Snapshots",
     ),

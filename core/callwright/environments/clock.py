@@ -158,6 +158,7 @@ class TimedSession(Session):
         if busy is not None:
             _stuck.append((busy, what))
         _here.worker = None
+        worker.asked.put(None)  # it ends with what it does now; the error that is raised may hold it for long
 
     def _give_back(self) -> None:
         session = getattr(self, "inner", None)

@@ -191,6 +191,22 @@ class ChecksGoals(Protocol):
 
 
 @runtime_checkable
+class ChecksAnswers(Protocol):
+    """A session whose verdict on a goal hears what the agent said in the end, too: the answer is part of the goal.
+
+    It is asked this in place of ``check_goal`` once an attempt is over, and nothing where nobody knows what was said.
+    """
+
+    __slots__ = ()
+
+    def check_answer(self, goal: Mapping[str, Any], answer: str) -> Any:
+        """What a goal comes to here after an agent that ended with these words; empty if it ended with calls.
+
+        Returns and raises what ``check_goal`` does (:class:`ChecksGoals`).
+        """
+
+
+@runtime_checkable
 class Knows(Protocol):
     """A session that says what its users know and no tool tells (:mod:`callwright.environments.knowledge`)."""
 

@@ -34,7 +34,7 @@ from callwright.walk.openings.opening import begins_with_user, told
 from callwright.walk.prompt import described
 from callwright.walk.tasks import Task
 from callwright.walk.trace import Trace
-from callwright.walk.turn import Turn
+from callwright.walk.turn import Turn, last_words
 from callwright.walk.users.world import GOAL, UNASKED, goal_after
 
 if TYPE_CHECKING:
@@ -367,7 +367,8 @@ class Conversation:
     def finish(self, reason: StopReason) -> None:
         """End the episode: no completion follows."""
         if reason != "machinery" and GOAL in self.task.facts:
-            self._goal = goal_after(self._look, self.task)
+            last = last_words(self._turns[-1].completion, self._turns[-1].parsed) if self._turns else ""
+            self._goal = goal_after(self._look, self.task, last)
         self._stop = reason
         self._attempt = None
         self.close()

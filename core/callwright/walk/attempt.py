@@ -32,7 +32,7 @@ from callwright.walk.execution import STRICT, Execution, ExecutionRules, unresol
 from callwright.walk.limits import CUT_OFF, StopReason
 from callwright.walk.tasks import Task
 from callwright.walk.trace import Trace
-from callwright.walk.turn import Turn, by_user_turn, joined_program, joined_trace, with_references_resolved
+from callwright.walk.turn import Turn, by_user_turn, joined_program, joined_trace, last_words, with_references_resolved
 from callwright.walk.users.said import Said, UserTurn
 from callwright.walk.users.world import GOAL, UNASKED, goal_after
 
@@ -475,7 +475,8 @@ class Attempt:
                     break
             if stated:
                 lost = self._masked_outside or (traces[-1].masked if traces else None)
-                self._goal = InfrastructureFailure(lost) if lost else goal_after(execution.look, self.task)
+                said_last = last_words(self.completion, self.parts[-1]) if self.parts else ""
+                self._goal = InfrastructureFailure(lost) if lost else goal_after(execution.look, self.task, said_last)
         finally:
             execution.close()
         return traces

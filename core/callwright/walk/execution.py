@@ -161,7 +161,7 @@ class Execution:
         from callwright.walk.users.world import GOALS, LEFT, ask_world
 
         found = ask_world(self._opened(passing=question not in LEFT), question, *given)
-        return self._goal_by_state(*given) if found is None and question in GOALS else found
+        return self._goal_by_state(given[0]) if found is None and question in GOALS else found
 
     def _goal_by_state(self, goal: Mapping[str, Any]) -> Any:
         """What a goal comes to in sessions that tell what they have come to and check no goal; ``None`` in others."""

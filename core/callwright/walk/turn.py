@@ -11,6 +11,7 @@ from callwright.environments.protocol import Outcome
 from callwright.errors import UsageError
 from callwright.language.parser import ParseFailure
 from callwright.language.program import EARLIER, NO_CALL, Call, Program, Reference
+from callwright.language.speech import spoken
 from callwright.tools.spec import ToolSpec
 from callwright.walk.calls.references import resolved_arguments
 from callwright.walk.completion import Completion
@@ -36,6 +37,14 @@ class Turn:
     def calls(self) -> tuple[Call, ...]:
         """The calls of this turn, numbered as they were written."""
         return self.parsed.calls if isinstance(self.parsed, Program) else ()
+
+
+def last_words(completion: Completion, parsed: Program | ParseFailure) -> str:
+    """What an agent said in the end: its words, without its thought, if its last completion calls nothing; else
+    nothing.
+    """
+    read = parsed if isinstance(parsed, Program) else None
+    return "" if read is not None and read.calls else spoken(read, completion)
 
 
 def told_turn(

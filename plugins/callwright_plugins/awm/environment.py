@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from callwright.digests import digest_of
 from callwright.environments.calling import schema_error
+from callwright.environments.goals.comparing import Comparison
 from callwright.environments.protocol import Environment, Outcome, Session
-from callwright.errors import UsageError
+from callwright.errors import DataError, UsageError
 from callwright.language.shortening import shortened
 from callwright.options import read_options
 from callwright.tools.spec import ToolSpec
@@ -18,6 +19,7 @@ from callwright.tools.validation import check_arguments
 from callwright_plugins.awm.files import read_world
 from callwright_plugins.awm.options import WorldOptions
 from callwright_plugins.awm.server import WorldServer, operations
+from callwright_plugins.awm.verifiers import is_complete, verifiers
 
 _LONGEST: Final = 2000
 
@@ -57,6 +59,15 @@ class WorldEnvironment(Environment):
     def pure(self) -> bool:
         """True: what goes in and out is a copy."""
         return True
+
+    @property
+    def briefs(self) -> bool:
+        """True."""
+        return True
+
+    def briefing(self, session: Session) -> str:
+        """Who the model acts for: AWM tells its own agent the same."""
+        return "You are logged in already. Where a tool asks for a user's id, yours is 1."
 
     @property
     def blocking(self) -> bool:
@@ -105,6 +116,18 @@ class WorldSession(Session):
     def digest(self) -> str:
         """A hash of every table and row."""
         return digest_of(self._server.rows())
+
+    def check_answer(self, goal: Mapping[str, Any], answer: str) -> Comparison:
+        """Whether the verifier of a task accepts this database and what was said: all right, or one thing wrong.
+
+        ``goal`` names world and task. Raises :class:`callwright.InfrastructureFailure` where the verifier fails, and
+        :class:`callwright.errors.DataError` for a goal that is not of this world.
+        """
+        files, given = self.environment.files, goal.get("task")
+        code = verifiers(Path(self.environment.options.data).absolute(), files.name).get(given)  # type: ignore[arg-type]
+        if goal.get("awm") != files.name or code is None:
+            raise DataError(f"the goal {dict(goal)!r:.80} is no task of {files.name!r} with a verifier in code")
+        return Comparison(1, 0) if is_complete(code, files.database, self._server.dump(), answer) else Comparison(0, 1)
 
     def close(self) -> None:
         """Stop its server. Closing twice is allowed."""

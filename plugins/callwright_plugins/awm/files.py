@@ -6,15 +6,14 @@ Source: ``awm/core/db.py``, ``sample.py`` and ``server.py`` of Snowflake-Labs/ag
 from __future__ import annotations
 
 import contextlib
-import json
-import re
 import sqlite3
 from pathlib import Path
 from typing import Any
 
 from attrs import frozen
 
-from callwright.errors import DataError, UnknownName, cannot_read
+from callwright.errors import DataError
+from callwright_plugins.awm.rows import normalised, rows
 
 
 @frozen
@@ -24,11 +23,6 @@ class WorldFiles:
     name: str
     code: str
     database: bytes
-
-
-def normalised(scenario: str) -> str:
-    """A scenario's name as the files' own reader compares it."""
-    return re.sub(r"_+", "_", re.sub(r"[^a-z0-9_]", "_", scenario.lower())).strip("_")
 
 
 def read_world(folder: Path, world: str) -> WorldFiles:
@@ -50,23 +44,10 @@ def read_world(folder: Path, world: str) -> WorldFiles:
 
 
 def _entry(path: Path, wanted: str, key: str) -> Any:
-    names = []
-    try:
-        with path.open(encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    row = json.loads(line)
-                    name = normalised(row["scenario"])
-                except (ValueError, KeyError, TypeError, AttributeError) as error:
-                    raise DataError(f"{path}:{number}: no object with a scenario: {error!r}") from error
-                if name == wanted:
-                    if key not in row:
-                        raise DataError(f"{path}:{number}: the scenario {wanted!r} has no {key!r}")
-                    return row[key]
-                names.append(name)
-    except OSError as error:
-        raise cannot_read(path, error) from error
-    raise UnknownName(f"world of {path}", wanted, names)
+    row = rows(path, wanted)[0]
+    if key not in row:
+        raise DataError(f"{path}: the scenario {wanted!r} has no {key!r}")
+    return row[key]
 
 
 def _database(schema: Any, sample: Any) -> bytes:

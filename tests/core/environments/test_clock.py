@@ -12,6 +12,7 @@ import pytest
 
 import callwright as cw
 from callwright.environments import clock
+from callwright.environments.clock import TimedSession, TookTooLong
 from callwright.environments.sessions import is_foreign
 from callwright.errors import ComponentError
 from callwright.language.program import Call, Program
@@ -97,6 +98,17 @@ def test_what_was_given_up_is_closed_when_it_ends() -> None:
     while not world.closed and time.monotonic() < until:
         time.sleep(0.01)
     assert world.closed == 1
+
+
+def test_its_thread_ends_while_somebody_holds_the_error() -> None:
+    world = Slow("open")
+    with pytest.raises(TookTooLong) as held:
+        TimedSession(world, "", 0, 0.05)
+    ((thread, _),) = clock._stuck
+    world.release.set()
+    thread.join(120)
+    assert not thread.is_alive()
+    assert held.value.__traceback__ is not None, "whose frames hold what was left behind"
 
 
 def test_after_two_overruns_the_command_stops_in_words() -> None:

@@ -19,89 +19,15 @@ from callwright.environments.isolated.placing import place
 from callwright.errors import DataError, UnknownName
 from callwright.testing import check_component
 
+from tests.plugins.awm.lamps import write_world
+
 for _package in ("fastapi", "sqlalchemy", "httpx"):
     pytest.importorskip(_package, reason="pip install 'callwright[awm]'")
-
-CODE = '''
-from fastapi import FastAPI, HTTPException
-from pydantic import BaseModel
-from sqlalchemy import Column, Integer, String, create_engine
-from sqlalchemy.orm import declarative_base, sessionmaker
-
-engine = create_engine("sqlite:///./lamps.db", echo=False)
-SessionLocal = sessionmaker(bind=engine)
-Base = declarative_base()
-app = FastAPI(title="Lamps")
-
-
-class Lamp(Base):
-    __tablename__ = "lamps"
-    id = Column(Integer, primary_key=True)
-    room = Column(String)
-    level = Column(Integer)
-
-
-class Level(BaseModel):
-    level: int
-
-
-@app.get("/lamps", operation_id="list_lamps", summary="The lamps, of one room or of all")
-def list_lamps(room: str | None = None):
-    with SessionLocal() as db:
-        found = db.query(Lamp).order_by(Lamp.id)
-        return [{"id": one.id, "room": one.room, "level": one.level} for one in found if room in (None, one.room)]
-
-
-@app.put("/lamps/{lamp_id}", operation_id="set_level")
-def set_level(lamp_id: int, given: Level):
-    """Set how bright a lamp is."""
-    with SessionLocal() as db:
-        lamp = db.get(Lamp, lamp_id)
-        if lamp is None:
-            raise HTTPException(status_code=404, detail="Lamp not found")
-        lamp.level = given.level
-        db.commit()
-        if given.level > 100:
-            raise HTTPException(status_code=400, detail="Too bright")
-        return {"id": lamp.id, "level": lamp.level}
-
-
-if __name__ == "__main__":
-    import uvicorn
-    uvicorn.run(app, host="127.0.0.1", port=8001)
-'''
-SCHEMA = {
-    "tables": [
-        {
-            "name": "lamps",
-            "ddl": "CREATE TABLE lamps (id INTEGER PRIMARY KEY, room TEXT, level INTEGER)",
-            "indexes": ["CREATE INDEX rooms ON lamps (room)"],
-        },
-        {"name": "bad", "ddl": "CREATE TABEL bad (id)"},
-    ]
-}
-SAMPLE = {
-    "tables": [
-        {
-            "table_name": "lamps",
-            "insert_statements": [
-                "INSERT INTO lamps VALUES (1, 'hall', 0)",
-                "INSERT INTO lamps VALUES (1, 'again', 0)",
-                "INSERT INTO lamps VALUES (2, 'attic', 5)",
-            ],
-        }
-    ]
-}
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for name, key, value in (
-        ("gen_envs", "full_code", CODE),
-        ("gen_db", "db_schema", SCHEMA),
-        ("gen_sample", "sample_data", SAMPLE),
-    ):
-        (tmp_path / f"{name}.jsonl").write_text(json.dumps({"scenario": "Smart Lamps", key: value}) + "\n", "utf-8")
+    write_world(tmp_path)
     return tmp_path
 
 

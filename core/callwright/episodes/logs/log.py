@@ -30,6 +30,7 @@ from callwright.walk.completion import Completion
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions
 from callwright.walk.replaying import Replay, replay
 from callwright.walk.tasks import Task
+from callwright.walk.turn import last_words
 from callwright.walk.users.world import GOAL, UNASKED, goal_after
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ class Log:
         if self._closed:
             return
         if self._execution is not None and GOAL in self.task.facts and self._calls:
-            self._goal = goal_after(self._execution.look, self.task)
+            self._goal = goal_after(self._execution.look, self.task, None)  # what was said is not known yet
         self._closed = True
         if self._execution is not None:
             self._execution.close()
@@ -218,7 +219,8 @@ class Log:
         matched = self._matched(messages, form, truncated or (messages is None and self.truncated))
         masked = matched.unasked
         if GOAL in self.task.facts and not self._closed and self._execution is not None and self._calls:
-            self._goal = goal_after(self._execution.look, self.task)
+            last = last_words(matched.turns[-1].completion, matched.turns[-1].parsed) if matched.turns else ""
+            self._goal = goal_after(self._execution.look, self.task, last)
         return Attempt.told(self.task, form, matched.turns, self.conditions, masked=masked, goal=self._goal)
 
     def findings(self, messages: Any = None, parser: Parser | str = NATIVE_FORM) -> tuple[str, ...]:

@@ -77,7 +77,10 @@ def ask_world(session: Session, question: str, *given: Any) -> Any:
     if question == "knowledge":
         return knowledge_of(session, *given)
     inner: Any = session.inner if isinstance(session, TimedSession) else session
-    method = getattr(inner, _ANSWERED_BY[question], None)
+    method = getattr(inner, "check_answer", None) if question == "goal" and len(given) > 1 else None
+    if method is None:
+        method = getattr(inner, _ANSWERED_BY[question], None)
+        given = given[:1]
     if not callable(method):
         at = getattr(inner, "now", None) if question == "now" else None
         return at if type(at) is int else None
@@ -92,13 +95,15 @@ def told_as_json(asked: Execution, question: str) -> Any:
     return None if found is None else json_value(json_text(found, default=str))
 
 
-def goal_after(look: Callable[..., Any], task: Task) -> Any:
+def goal_after(look: Callable[..., Any], task: Task, answer: str | None) -> Any:
     """What the goal of a task comes to now: a comparison, ``None`` where sessions check none, or why it is not known.
 
-    ``look`` asks the session (:meth:`callwright.walk.Execution.look`). Errors are returned, for whoever wants to know.
+    ``look`` asks the session (:meth:`callwright.walk.Execution.look`). ``answer`` is what the agent said in the end
+    (:func:`callwright.walk.turn.last_words`), ``None`` where nobody knows. Errors are returned, for whoever wants to
+    know.
     """
     try:
-        return look("goal", task.facts[GOAL])
+        return look("goal", task.facts[GOAL], *(() if answer is None else (answer,)))
     except InfrastructureFailure as error:
         return error
     except DataError as error:
