@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.plugins.awm.lamps import TASKS, write, write_world
 
 import callwright as cw
 from callwright.errors import DataError, UnknownName
@@ -15,7 +16,6 @@ from callwright.pipeline import open_pipeline
 from callwright.testing import check_component
 from callwright.training.evaluation import evaluate
 from callwright.walk.completion import Completion
-from tests.plugins.awm.lamps import TASKS, write, write_world
 
 for _package in ("fastapi", "sqlalchemy", "httpx"):
     pytest.importorskip(_package, reason="pip install 'callwright[awm]'")

@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.plugins.awm.lamps import write_world
 
 import callwright as cw
 from callwright.environments.isolated.placing import place
 from callwright.errors import DataError, UnknownName
 from callwright.testing import check_component
-
-from tests.plugins.awm.lamps import write_world
 
 for _package in ("fastapi", "sqlalchemy", "httpx"):
     pytest.importorskip(_package, reason="pip install 'callwright[awm]'")
