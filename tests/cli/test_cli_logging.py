@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -61,3 +63,24 @@ def test_an_exception_in_a_log(capsys: pytest.CaptureFixture[str]) -> None:
     row = json.loads(capsys.readouterr().err)
     assert row["level"] == "error"
     assert "ValueError: wrong" in row["exception"]
+
+
+def test_whoever_logs_first_finds_it_set_up() -> None:
+    code = (
+        "import sys\n"
+        "from callwright.cli.logging import configure\n"
+        "configure(level='error')\n"
+        "configure(json_lines=True)\n"
+        "assert not {'structlog', 'rich'} & {*sys.modules}, 'nobody has logged yet'\n"
+        "before = len(sys.meta_path)\n"
+        "import structlog\n"
+        "assert len(sys.meta_path) == before - 2 and structlog.__spec__.loader is structlog.__loader__\n"
+        "assert 'structlog' in structlog.__loader__.get_filename('structlog')\n"
+        "structlog.get_logger().info('news')\n"
+        "structlog.get_logger().warning('beware', step=3)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stderr.splitlines()
+    told = json.loads(line)
+    assert (told["event"], told["level"], told["step"]) == ("beware", "warning", 3)

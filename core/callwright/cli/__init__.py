@@ -1,8 +1,8 @@
 """The command line: Callwright's own commands, one module a command, and what carries them.
 
 ``root`` finds the commands without importing them, ``failures`` turns every exception into one line and an exit status,
-``logging`` sets the log up, ``streams`` makes do with standard streams that are closed or know few characters. What
-commands are made of stands in :mod:`callwright.commands`, which plugins use as well.
+``logging`` sets the log up, ``starting`` makes the start quick, ``streams`` makes do with standard streams that are
+closed or know few characters. What commands are made of stands in :mod:`callwright.commands`, which plugins use too.
 May import: everything of the core but ``testing``. Nothing imports it.
 """
 
@@ -14,6 +14,9 @@ import sys
 
 def main() -> None:
     """Run the command line on ``sys.argv`` and leave the process with its exit status."""
+    from callwright.cli.starting import begin_start
+
+    begin_start()
     from callwright.cli.streams import make_usable
     from callwright.machines.command_folder import begin_command
 

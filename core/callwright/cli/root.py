@@ -13,6 +13,7 @@ import click
 
 import callwright
 from callwright.cli.failures import report, silence_stdout
+from callwright.cli.starting import end_start
 from callwright.commands.app import App
 from callwright.commands.failures import NO_READER
 from callwright.errors import CallwrightError, NameClash, PluginError
@@ -176,6 +177,7 @@ class LazyGroup(click.Group):
 
 def _load(lazy: Lazy) -> click.Command:
     command = lazy.load()
+    end_start()
     if not isinstance(command, click.Command):
         raise PluginError(
             f"plugin {lazy.plugin!r}: the command {lazy.name!r} is {type(command).__name__}, not a click.Command"

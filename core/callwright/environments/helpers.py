@@ -6,8 +6,8 @@ with the session itself in the place of the world; :meth:`callwright.environment
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Final, Protocol, TypeVar
 
 from pydantic import Field
 
@@ -17,6 +17,8 @@ from callwright.environments.rows import row_json, table_of
 from callwright.environments.world import World
 from callwright.errors import UnknownName
 from callwright.tools.spec import FunctionTool, tool
+
+T = TypeVar("T")
 
 #: The clock is moved by ten years at a time at most: worlds live through what happens on the way.
 _MOST_SECONDS: Final = 315_360_000
@@ -67,32 +69,44 @@ class HelpedSession(Protocol):
         """Let the ``nth`` next call of a tool fail."""
 
 
-@tool(name="_reset", hidden=True)
+#: What helps, by name, with its annotations.
+_DECLARED: Final[dict[str, tuple[Callable[..., Any], dict[str, Any]]]] = {}
+
+
+def _helper(name: str, **annotations: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        _DECLARED[name] = function, annotations
+        return function
+
+    return declare
+
+
+@_helper(name="_reset", hidden=True)
 def _reset(session: HelpedSession, /) -> dict[str, str]:
     """Back to the first state of the scenario."""
     session.restart()
     return {"digest": session.world.digest()}
 
 
-@tool(name="_dump_state", hidden=True, read_only=True)
+@_helper(name="_dump_state", hidden=True, read_only=True)
 def _dump_state(session: HelpedSession, /) -> dict[str, Any]:
     """The whole state: time and tables."""
     return session.world.dump()
 
 
-@tool(name="_digest", hidden=True, read_only=True)
+@_helper(name="_digest", hidden=True, read_only=True)
 def _digest(session: HelpedSession, /) -> dict[str, str]:
     """The hash of the whole state."""
     return {"digest": session.world.digest()}
 
 
-@tool(name="_diff", hidden=True, read_only=True)
+@_helper(name="_diff", hidden=True, read_only=True)
 def _diff(session: HelpedSession, /) -> dict[str, Any]:
     """What changed since the first state of the scenario."""
     return session.diff()
 
 
-@tool(name="_list_tables", hidden=True, read_only=True)
+@_helper(name="_list_tables", hidden=True, read_only=True)
 def _list_tables(session: HelpedSession, /) -> dict[str, Any]:
     """The tables with their fields and numbers of rows."""
     return {
@@ -101,7 +115,7 @@ def _list_tables(session: HelpedSession, /) -> dict[str, Any]:
     }
 
 
-@tool(name="_get_unique_values", hidden=True, read_only=True)
+@_helper(name="_get_unique_values", hidden=True, read_only=True)
 def _get_unique_values(session: HelpedSession, /, table: str, field: str) -> list[Any]:
     """The values of a field, each once, in the order in which they first appear."""
     kind = _kind(session, table, field)
@@ -109,14 +123,14 @@ def _get_unique_values(session: HelpedSession, /, table: str, field: str) -> lis
     return [list(value) if isinstance(value, tuple) else value for value in values]
 
 
-@tool(name="_count", hidden=True, read_only=True)
+@_helper(name="_count", hidden=True, read_only=True)
 def _count(session: HelpedSession, /, table: str, filter: dict[str, Any] | None = None) -> dict[str, int]:
     """How many rows have these values."""
     kind = _kind(session, table, *(filter or {}))
     return {"count": session.world.count(kind, **(filter or {}))}
 
 
-@tool(name="_get_rows", hidden=True, read_only=True)
+@_helper(name="_get_rows", hidden=True, read_only=True)
 def _get_rows(
     session: HelpedSession,
     /,
@@ -129,14 +143,14 @@ def _get_rows(
     return [row_json(row) for row in session.world.find(kind, **(filter or {}))[:limit]]
 
 
-@tool(name="_advance_clock", hidden=True)
+@_helper(name="_advance_clock", hidden=True)
 def _advance_clock(session: HelpedSession, /, seconds: Annotated[int, Field(ge=0, le=_MOST_SECONDS)]) -> dict[str, int]:
     """Let time pass. In a session whose clock moves, what falls due happens."""
     session.let_pass(int(seconds))
     return {"now": session.world.now}
 
 
-@tool(name="_load_scenario", hidden=True)
+@_helper(name="_load_scenario", hidden=True)
 def _load_scenario(
     session: HelpedSession, /, name: str = "", seed: int | None = None, state: dict[str, Any] | None = None
 ) -> dict[str, str]:
@@ -149,7 +163,7 @@ def _load_scenario(
     return {"digest": session.world.digest()}
 
 
-@tool(name="_inject_fault", hidden=True)
+@_helper(name="_inject_fault", hidden=True)
 def _inject_fault(
     session: HelpedSession,
     /,
@@ -175,25 +189,39 @@ def _kind(session: HelpedSession, table: str, *fields: str) -> type[Any]:
     return kinds[table]
 
 
+class _OnceAsked(Mapping[str, T]):
+    """What is made of each helper when it is first asked for: schemas take a while, and few sessions need them."""
+
+    def __init__(self, make: Callable[[str], T]) -> None:
+        self._make = make
+        self._made: dict[str, T] = {}
+
+    def __getitem__(self, name: str) -> T:
+        if name not in _DECLARED:
+            raise KeyError(name)
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in _DECLARED
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_DECLARED)
+
+    def __len__(self) -> int:
+        return len(_DECLARED)
+
+
+def _tool(name: str) -> FunctionTool:
+    function, annotations = _DECLARED[name]
+    return tool(name=name, **annotations)(function)
+
+
 #: The helper tools of every stateful environment, by name. Their first parameter is the session.
-HELPERS: Final[Mapping[str, FunctionTool]] = {
-    helper.spec.name: helper
-    for helper in (
-        _reset,
-        _dump_state,
-        _digest,
-        _diff,
-        _list_tables,
-        _get_unique_values,
-        _count,
-        _get_rows,
-        _advance_clock,
-        _load_scenario,
-        _inject_fault,
-    )
-}
+HELPERS: Final[Mapping[str, FunctionTool]] = _OnceAsked(_tool)
 
 #: The same, ready for calls.
-READY_HELPERS: Final[Mapping[str, ReadyTool]] = {
-    name: ready(helper.spec, helper.function) for name, helper in HELPERS.items()
-}
+READY_HELPERS: Final[Mapping[str, ReadyTool]] = _OnceAsked(
+    lambda name: ready(HELPERS[name].spec, HELPERS[name].function)
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import multiprocessing
 import os
 import pickle
@@ -149,7 +150,9 @@ def _how(status: int | None) -> str:
 def _serve(connection: Connection, prepare: Callable[[], Any], run: Callable[[Any, Any], Any]) -> None:
     leave_signals_to_the_parent()
     threading.Thread(target=die_with_the_parent, name="callwright parent", daemon=True).start()
+    gc.disable()  # what a worker imports and opens stays: it would be looked through again and again
     prepare_worker(prepare)
+    gc.enable()
     with contextlib.suppress(EOFError, OSError):  # the parent closed the pipe: there is nothing more to do
         connection.send_bytes(b"ready")
         while True:

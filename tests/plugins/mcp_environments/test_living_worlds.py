@@ -342,10 +342,14 @@ def test_an_event_is_told_once_by_the_observation_after_it_and_by_none_before(
         return [text for text in look(later) if re.search(words, text)]
 
     assert told_within(horizon), "it does not happen"
-    low, high = 0, horizon
+    low, high, before = 0, horizon, session  # the session at `low`, so that no time passes twice
     while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if told_within(middle) else (middle, high)
+        middle, later = (low + high) // 2, before.fork()
+        later.elapse(middle - low)
+        if any(re.search(words, text) for text in look(later)):
+            high = middle
+        else:
+            low, before = middle, later
     assert told_within(high - 1) == []
     assert len(told_within(high)) >= 1
 

@@ -10,7 +10,6 @@ What a reward sees are the outcomes as they were: nothing is executed a second t
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -121,6 +120,8 @@ class Log:
         self, tool: str, arguments: Mapping[str, Any], *, call_id: str = "", turn: str = "", after: Iterable[str] = ()
     ) -> Outcome:
         """As :meth:`call`, in a thread: the event loop goes on. The place in the line is taken at once."""
+        import asyncio  # whoever awaits has it; for a command that only reads logs it is a twentieth of its start
+
         goes_on, ticket = self._come(turn, after)
         try:
             return await asyncio.to_thread(self._run, ticket, tool, arguments, call_id, goes_on)
