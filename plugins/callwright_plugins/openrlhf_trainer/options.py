@@ -13,6 +13,8 @@ from pydantic import Field, create_model, model_validator
 from callwright.options import OptionTable
 from callwright.registration import Reach
 
+#: Flags of OpenRLHF that this trainer reads by: other values of theirs are refused.
+OURS: Final = ("--logger.tensorboard_dir", "--logger.logging_steps")
 #: Options of the trainer ``local`` that OpenRLHF has no counterpart for, and why nothing is lost or what is. They are
 #: accepted, so that ``--set trainer.name=openrlhf`` works on a recipe for it, and listed as unsupported.
 LOCAL_ONLY: Final[Mapping[str, str]] = {
@@ -221,6 +223,16 @@ class Options(OptionTable):
                 f"colocate needs engines times tensor_parallel to be the {self.training_gpus} GPUs of the policy, not "
                 f"{self.engine_count} times {self.tensor_parallel}"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _ours(self) -> Options:
+        for word in self.flags:
+            if word.partition("=")[0] in OURS:
+                raise ValueError(
+                    f"flags has {word}, but metrics.jsonl is made of what OpenRLHF logs there, every step; leave it "
+                    "out: RUN/openrlhf/events has the files for TensorBoard"
+                )
         return self
 
     @model_validator(mode="after")

@@ -26,6 +26,7 @@ import asyncio
 import importlib.util
 import json
 import os
+import struct
 import sys
 import time
 from pathlib import Path
@@ -42,6 +43,32 @@ class Engine:
         output = SimpleNamespace(token_ids=new, text="", logprobs=None,
                                  finish_reason="stop" if new == self.ids else "length")
         return SimpleNamespace(outputs=[output])
+
+
+class Logger:  # an event file as TensorBoard's writer makes it: frames of a step, a tag and a number each
+    def __init__(self, folder):
+        self.folder = Path(folder) / "ppo_1121T10:00"
+
+    def log(self, kind, step, figures):
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / f"events.out.tfevents.1.here.{os.getpid()}.0").open("ab") as file:
+            for name, value in figures.items():
+                tag = f"{kind}/{name}".encode()
+                scalar = bytes([10, len(tag)]) + tag + bytes([21]) + struct.pack("<f", value)
+                summary = bytes([10, len(scalar)]) + scalar
+                event = bytes([9]) + struct.pack("<d", 1.5) + bytes([16, step, 42, len(summary)]) + summary
+                length = struct.pack("<Q", len(event))
+                file.write(length + checksum(length) + event + checksum(event))
+
+
+def checksum(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    crc ^= 0xFFFFFFFF
+    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) % 2**32)
 
 
 def train(args):
@@ -81,6 +108,7 @@ def train(args):
     def mean(values):
         return sum(values) / len(values)
 
+    logger = Logger("nowhere" if mode == "silent" else one["--logger.tensorboard_dir"])
     rows = rows_of(one["--data.prompt_dataset"])
     actor = Path(one["--ckpt.path"]) / "_actor"
     start = 0
@@ -94,6 +122,7 @@ def train(args):
                     "rollout/num_samples": float(len(responses)), "rollout/truncated_rate": 0.0,
                     "policy_loss": 0.25, "kl": float("nan"), "actor_lr": 1e-6, "actor_grad_norm": 0.5,
                     "timing/step_total": 1.0}
+        logger.log("train", step, figures)
         print(f"\\x1b[36m(PPOTrainer pid=7)\\x1b[0m INFO 11-21 ppo_trainer.py:1] Global step {step}: {figures}")
         if step % every == 0:
             for folder in (actor, actor.with_name("_critic")):
@@ -101,7 +130,8 @@ def train(args):
                 (folder / f"global_step{step}" / "model_states.pt").write_bytes(bytes(range(256)) * step)
                 (folder / "latest").write_text(f"global_step{step}")
         if step % evaluate == 0:
-            asyncio.run(sample(rows_of(one["--eval.dataset"]), 1))
+            judged = asyncio.run(sample(rows_of(one["--eval.dataset"]), 1))
+            logger.log("eval", step, {"eval_depth 1_pass1": 0.5, "eval_num_samples": float(len(judged))})
             print(f"Evaluation completed in 0:00:01, global_step {step}, eval_metrics: {{'eval_depth 1_pass1': 0.5}}")
         if mode == f"fail {step}" and not start:
             print("something broke at last")
@@ -165,7 +195,7 @@ def openrlhf_registry() -> cw.Registry:
 def stand_in(tmp_path_factory: pytest.TempPathFactory) -> str:
     """An interpreter whose ``openrlhf`` is the stand-in."""
     folder = tmp_path_factory.mktemp("stand-in")
-    for name in ("openrlhf", "openrlhf/utils", "openrlhf/cli", "ray", "ray/scripts"):
+    for name in ("openrlhf", "openrlhf/utils", "openrlhf/cli", "ray", "ray/scripts", "tensorboard"):
         (folder / name).mkdir()
         (folder / name / "__init__.py").write_text("")
     (folder / "openrlhf/utils/agent.py").write_text("class AgentExecutorBase:\n    pass\n")

@@ -15,6 +15,7 @@ import importlib.util
 import json
 import os
 import sys
+import time
 import types
 from copy import deepcopy
 from pathlib import Path
@@ -910,6 +911,58 @@ def check_training(folder: Path, kind: str) -> dict[str, Any]:
     return {"updates": updates, "moved": moved, "figures": figures}
 
 
+# 6. What is logged ----------------------------------------------------------------------------------------------------
+
+
+def check_events(folder: Path) -> dict[str, Any]:
+    """OpenRLHF's trainer logs steps and evaluations through its own logger; what is read of its file, as it goes."""
+    from openrlhf.trainer.ppo_trainer import BasePPOTrainer
+    from openrlhf.utils.logging_utils import TensorboardLogger
+
+    from callwright_plugins.openrlhf_trainer.following.events import EventReader
+    from callwright_plugins.openrlhf_trainer.following.metrics import Steps
+
+    class Trainer(BasePPOTrainer):
+        """Its methods, without models."""
+
+    pipeline, trainer, files = make_run(folder / "run-events", make_model(folder / "model-events", "llama"), turns=True)
+    with contextlib.redirect_stdout(sys.stderr):
+        args = nested(parse(trainer._translate(pipeline, files).argv))
+    args.ckpt.save_steps = float("inf")
+    reader, steps = EventReader(files.events), Steps()
+    made = Trainer.__new__(Trainer)
+    made.args, made.wandb_logger, made.tensorboard_logger = args, None, TensorboardLogger(args)
+    given: list[Any] = []
+    read: list[Any] = []
+
+    def read_on() -> None:
+        for _ in range(200):  # its writer is a thread
+            read.extend([one.step, one.evaluation, dict(one.figures)] for one in steps.over(reader.read()))
+            if len(read) == len(given):
+                return
+            time.sleep(0.05)
+
+    for step in range(1, 4):
+        drawn = torch.rand(3, generator=torch.Generator().manual_seed(step)).tolist()
+        figures = {
+            "policy_loss": drawn[0], "actor_grad_norm": drawn[1], "kl": float("nan"), "actor_lr": 1e-6 / step,
+            "callwright/answered": (drawn[2] + 1) / 3, "rollout/num_samples": 8.0, "nothing": None,
+            "generated_samples": ["a text", 0.5], "timing/step_total": 12.5,
+        }  # fmt: skip
+        made.save_logs_and_checkpoints(step, figures)
+        given.append([step, False, {key: value for key, value in figures.items() if isinstance(value, float)}])
+        read_on()
+        if step % 2 == 0:
+            measured = {"eval_depth 1_pass1": 0.1, "eval_num_samples": 4.0}
+            made.tensorboard_logger.log_eval(step, measured)
+            given.append([step, True, measured])
+            read_on()
+    live = len(read)
+    made.tensorboard_logger.close()
+    read_on()
+    return {"given": given, "read": read, "live": live}
+
+
 def main() -> None:
     """Run the checks that are named, or all of them, and print what they measured."""
     torch.set_num_threads(1)
@@ -927,6 +980,7 @@ def main() -> None:
         "masking": lambda: check_masking(folder),
         "training-qwen3": lambda: check_training(folder, "qwen3"),
         "training-llama": lambda: check_training(folder, "llama"),
+        "events": lambda: check_events(folder),
     }
     found: dict[str, Any] = {"stubs": STUBS}
     for name in sys.argv[2:] or checks:

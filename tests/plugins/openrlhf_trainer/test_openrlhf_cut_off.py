@@ -17,9 +17,10 @@ from callwright.errors import RecipeError, RunError
 from callwright.training.run_folder import Run
 from callwright_plugins.openrlhf_trainer.agent import Agent, reward_function
 from callwright_plugins.openrlhf_trainer.configuration import Configuration, load_pipeline, read_configuration
-from callwright_plugins.openrlhf_trainer.export import digest_of_ids, load_tokenizer
-from callwright_plugins.openrlhf_trainer.metrics import Finished, metrics_row
-from callwright_plugins.openrlhf_trainer.trainer import OpenRLHFTrainer, _Following
+from callwright_plugins.openrlhf_trainer.following.metrics import Finished, metrics_row
+from callwright_plugins.openrlhf_trainer.following.start import Following
+from callwright_plugins.openrlhf_trainer.prompts import digest_of_ids, load_tokenizer
+from callwright_plugins.openrlhf_trainer.trainer import OpenRLHFTrainer
 from callwright_plugins.openrlhf_trainer.translation.translating import Files
 
 pytest.importorskip("torch", reason="needs the train extra")
@@ -113,7 +114,7 @@ def test_an_engine_that_outlives_its_start_is_not_counted_in(tmp_path: Path, mod
     pipeline = make_pipeline(RECIPE.format(model=model, more=""))
     engines = []
     for _ in range(2):  # the second start while the engine of the first is still there
-        following = _Following(trainer.options, pipeline, run, files, cw.training.reporter.SILENT)
+        following = Following(trainer.options, pipeline, run, files, cw.training.reporter.SILENT)
         assert following._take_up() == 0
         engines.append(Agent(config))
     for number, engine in enumerate(engines):
@@ -159,7 +160,7 @@ def test_the_alarm_follows_the_log_and_survives_a_new_start(tmp_path: Path, mode
     trainer = OpenRLHFTrainer(steps=9)
 
     def following() -> Any:
-        return _Following(trainer.options, pipeline, run, files, cw.training.reporter.SILENT)
+        return Following(trainer.options, pipeline, run, files, cw.training.reporter.SILENT)
 
     with structlog.testing.capture_logs() as logs:
         first = following()
@@ -194,7 +195,7 @@ def test_what_must_not_go_on_ends_the_program(
     files = Files(run.path)
     files.folder.mkdir(exist_ok=True)
     trainer = OpenRLHFTrainer(steps=9)
-    following = _Following(trainer.options, make_pipeline(text), run, files, cw.training.reporter.SILENT)
+    following = Following(trainer.options, make_pipeline(text), run, files, cw.training.reporter.SILENT)
     healthy: dict[str, float | None] = {"rollout/num_samples": 10.0, "policy_loss": 0.1, "actor_grad_norm": 1.0}
     for step in (1, 2, 3):
         following._stepped(Finished(step, {**healthy, "callwright/masked": 0.3}))

@@ -15,9 +15,10 @@ import pytest
 import callwright as cw
 from callwright.machines.interrupts import Interrupted, answered
 from callwright.training.run_folder import Run
-from callwright_plugins.openrlhf_trainer.following import Program
+from callwright_plugins.openrlhf_trainer.following.program import Program
+from callwright_plugins.openrlhf_trainer.following.start import Following
 from callwright_plugins.openrlhf_trainer.jobs import Job
-from callwright_plugins.openrlhf_trainer.trainer import OpenRLHFTrainer, _Following
+from callwright_plugins.openrlhf_trainer.trainer import OpenRLHFTrainer
 
 pytest.importorskip("torch", reason="needs the train extra")
 
@@ -123,39 +124,29 @@ def test_words_and_variables_of_a_job() -> None:
 
 
 @pytest.fixture
-def following(tmp_path: Path, model: Path, make_pipeline: Any) -> _Following:
+def following(tmp_path: Path, model: Path, make_pipeline: Any) -> Following:
     from callwright_plugins.openrlhf_trainer.translation.translating import Files
 
     trainer = OpenRLHFTrainer(**{**OPTIONS, "silent_after": 0.5})
     run = Run.create(tmp_path / "run", recipe_text=recipe_text(model), manifest={})
-    return _Following(trainer.options, make_pipeline(recipe_text(model)), run, Files(run.path), Heard())
+    return Following(trainer.options, make_pipeline(recipe_text(model)), run, Files(run.path), Heard())
 
 
 def test_silence_is_said_once_for_each_time(
-    following: _Following, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    following: Following, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [1000.0]
-    monkeypatch.setattr("callwright_plugins.openrlhf_trainer.trainer.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("callwright_plugins.openrlhf_trainer.following.start.time.monotonic", lambda: now[0])
     following._heard = now[0]
     program = Program(["true"], {}, tmp_path / "log.txt")
-    program.follow(lambda line: None, lambda: False)
+    program.follow(lambda: False)
     said = following.reporter.said  # type: ignore[attr-defined]
     for seconds, times in ((29, 0), (2, 1), (10, 1), (25, 2)):
         now[0] += seconds
         assert following._look(program) is False
         assert len(said) == times
     assert "no step and no evaluation for 0.5 minutes; it has printed nothing" in said[0]
-
-
-def test_a_step_that_cannot_be_read_is_said(following: _Following) -> None:
-    said = following.reporter.said  # type: ignore[attr-defined]
-    following._hear("hello\n")
-    assert said == []
-    following._hear("INFO Global step 3: loss=0.5\n")
-    following._hear("INFO Global step 4: loss=0.5\n")
-    assert len(said) == 1
-    assert "cannot be read" in said[0]
-    assert "Global step 3: loss=0.5" in said[0]
+    assert f"and {following.files.events} has no file of this start" in said[0]
 
 
 def test_a_job_is_asked_about(openrlhf_registry: cw.Registry) -> None:

@@ -7,7 +7,9 @@ stands in ``openrlhf_checks.py``.
 from __future__ import annotations
 
 import json
+import math
 import os
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -158,3 +160,19 @@ def test_the_training_step_takes_updates(checks: Checks, kind: str) -> None:
         assert len(set(update["rewards"])) > 1
     assert 1e-3 < found["moved"] < 1e-2
     assert "callwright/answered" in found["figures"]
+
+
+def test_what_its_own_logger_writes_is_read(checks: Checks) -> None:
+    """All figures of all steps and evaluations, each as soon as it is logged, in single precision."""
+    found = checks("events")["events"]
+    assert found["live"] == len(found["given"]) == 4
+    for (step, evaluation, given), (read_step, read_evaluation, read) in zip(
+        found["given"], found["read"], strict=True
+    ):
+        assert (read_step, read_evaluation, list(read)) == (step, evaluation, list(given))
+        for name, value in given.items():
+            if math.isnan(value):
+                assert read[name] is None
+            else:
+                assert struct.pack("<f", read[name]) == struct.pack("<f", value), name
+        assert "kl" not in read or read["kl"] is None

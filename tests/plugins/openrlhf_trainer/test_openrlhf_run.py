@@ -28,8 +28,8 @@ from callwright.training.run_folder import Run
 from callwright_plugins.openrlhf_trainer.agent import Agent, reward_function
 from callwright_plugins.openrlhf_trainer.checkpoints import newest_tag, step_of
 from callwright_plugins.openrlhf_trainer.configuration import Configuration
-from callwright_plugins.openrlhf_trainer.export import digest_of_ids, load_tokenizer
 from callwright_plugins.openrlhf_trainer.interpreter import NoOpenRLHF, OpenRLHFRefuses
+from callwright_plugins.openrlhf_trainer.prompts import digest_of_ids, load_tokenizer
 from callwright_plugins.openrlhf_trainer.trainer import OpenRLHFTrainer
 
 pytest.importorskip("torch", reason="needs the train extra")

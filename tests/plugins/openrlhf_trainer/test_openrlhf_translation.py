@@ -25,7 +25,6 @@ from callwright.walk.limits import SINGLE_TURN, TurnLimits
 from callwright.walk.tasks import Task
 from callwright_plugins.openrlhf_trainer.export import draw
 from callwright_plugins.openrlhf_trainer.groups import grid_step, share, steady
-from callwright_plugins.openrlhf_trainer.metrics import metrics_row, read_figures, read_line
 from callwright_plugins.openrlhf_trainer.options import LOCAL_ONLY, Options
 from callwright_plugins.openrlhf_trainer.trainer import OpenRLHFTrainer
 from callwright_plugins.openrlhf_trainer.translation.translating import Files, episode_limits
@@ -353,40 +352,6 @@ def test_listed_depths_come_as_often_as_they_are_listed() -> None:
     assert drawn == {1: 10, 2: 20}
     with pytest.raises(UsageError, match="asks for depth 7, but the exported tasks only have 0, 1, 2"):
         draw(tasks_of([0, 1, 2]), [7], 3, 0)
-
-
-# OpenRLHF's log -------------------------------------------------------------------------------------------------------
-
-
-def test_lines_of_the_log() -> None:
-    line = (
-        "\x1b[36m(PPOTrainer pid=712)\x1b[0m INFO 11-21 10:00:00 ppo_trainer.py:525] ✨ Global step 12: "
-        "{'policy_loss': -0.5, 'kl': nan, 'actor_lr': np.float64(1e-06), 'rollout/num_samples': 4.0, "
-        "'rollout/reward_mean': 0.25, 'callwright/masked': 0.25, 'callwright/answered': 0.5, 'callwright/tokens': 9.0, "
-        "'callwright/thoughts': 0.5, 'callwright/thought_words': 6.0, "
-        "'callwright/scores/format': 0.75, 'dynamic_filtering_pass_rate': None}"
-    )
-    found = read_line(line)
-    assert found is not None
-    assert (found.step, found.evaluation) == (12, False)
-    row = metrics_row(found)
-    assert row == {
-        "step": 12, "reward": 0.25, "loss": -0.5, "learning_rate": 1e-6, "scores": {"format": 1.0},
-        "answered": 0.5 / 0.75, "thought_words": 12.0, "length": 9.0, "rollouts": 4, "masked": 1, "tokens": 36,
-        "retried": 0,
-        "openrlhf": {"rollout/num_samples": 4.0},
-    }  # fmt: skip
-    done = read_line("✨ Evaluation completed in 0:00:09, global_step 5, eval_metrics: {'eval_depth 1_pass1': inf}")
-    assert done is not None
-    assert (done.step, done.evaluation, dict(done.figures)) == (5, True, {"eval_depth 1_pass1": None})
-    assert read_line("Global step of something: {}") is None
-
-
-@given(st.text())
-def test_no_line_of_a_log_raises(text: str) -> None:
-    read_line(text)
-    read_line(f"Global step 1: {{{text}}}")
-    assert read_figures("{'a': [") is None
 
 
 # The command line -----------------------------------------------------------------------------------------------------

@@ -60,6 +60,8 @@ def main() -> int:
         found["openrlhf"] = metadata.version("openrlhf")
         with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
             found["values"] = parse(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
+        if importlib.util.find_spec("tensorboard") is None:  # OpenRLHF requires it, and imports it as late as it logs
+            found["missing"] = "tensorboard"
     except SystemExit:
         found["error"] = said.getvalue().strip().splitlines()[-1]
     except metadata.PackageNotFoundError:

@@ -78,6 +78,11 @@ class Files:
         return self.folder / "log.txt"
 
     @property
+    def events(self) -> Path:
+        """The figures that OpenRLHF's logger keeps for TensorBoard: those of every step and evaluation."""
+        return self.folder / "events"
+
+    @property
     def failure(self) -> Path:
         """Why an episode ended the run."""
         return self.folder / "failure.json"
@@ -120,6 +125,7 @@ class Files:
             self.script: "the same as a shell script",
             self.requirements: "the packages of OpenRLHF's environment",
             self.log: "everything that OpenRLHF printed",
+            self.events: "the figures of its steps, for TensorBoard and for metrics.jsonl",
             self.run / "metrics.jsonl": "one row a step",
             self.run / "rollouts.jsonl": f"about {options.rollouts_per_step} rollouts a step",
             self.run / "evaluation.json": "evaluations",
@@ -170,7 +176,7 @@ def translate(
                                  for key, value in (local or {}).items()]),
     ]  # fmt: skip
     if scheduled:
-        late = "OpenRLHF does not say which step it is at; episodes read it from a file that the log's reader writes"
+        late = "OpenRLHF does not say which step it is at; episodes read it from a file that its follower writes"
         parts.append(translation(approximated=[Difference("reward", "the step", "the step, perhaps one late", late)]))
     whole = Translation()
     for part in parts:
@@ -373,4 +379,5 @@ def _checkpoints(files: Files, options: Options) -> Translation:
         argument("--ckpt.max_num", options.keep_checkpoints),
         argument("--ckpt.best_metric_key", "none"),
         argument("--logger.logging_steps", 1),
+        argument("--logger.tensorboard_dir", str(files.events)),
     )

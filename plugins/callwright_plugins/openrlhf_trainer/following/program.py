@@ -8,6 +8,7 @@ import queue
 import signal
 import subprocess
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -54,12 +55,13 @@ class Program:
             self._lines.put(line)
         self._lines.put(None)
 
-    def follow(self, hear: Callable[[str], object], look: Callable[[], bool], every: float = 1.0) -> int:
-        """Pass on every line until the program ends; its exit status.
+    def follow(self, look: Callable[[], bool], every: float = 1.0) -> int:
+        """Write every line to the log until the program ends; its exit status.
 
-        ``look`` is asked at least ``every`` so many seconds whether the program must end now. An exception, Ctrl-C
-        too, ends it before it is passed on.
+        ``look`` is asked every so many seconds whether the program must end now. An exception, Ctrl-C too, ends it
+        before it is passed on.
         """
+        looked = time.monotonic()
         try:
             while True:
                 with contextlib.suppress(queue.Empty):
@@ -69,9 +71,10 @@ class Program:
                     self._log.write(line)
                     self._log.flush()
                     self._last.append(line.rstrip())
-                    hear(line)
-                if look():
-                    self.stop()
+                if time.monotonic() - looked >= every:
+                    looked = time.monotonic()
+                    if look():
+                        self.stop()
             return self._process.wait()
         except BaseException:
             self.stop()

@@ -1,11 +1,9 @@
-"""OpenRLHF's log as rows of ``metrics.jsonl``."""
+"""What OpenRLHF logs, as rows of ``metrics.jsonl``."""
 
 from __future__ import annotations
 
-import ast
 import math
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from attrs import frozen
@@ -13,11 +11,15 @@ from attrs import frozen
 from callwright.training.alarms import not_finite
 from callwright.walk.reward import TRUNCATED
 from callwright_plugins.openrlhf_trainer.agent import PREFIX
+from callwright_plugins.openrlhf_trainer.following.events import Scalar
 
-_STEP: Final = re.compile(r"Global step (\d+): (\{.*\})")
-_EVALUATED: Final = re.compile(r"Evaluation completed in .*?, global_step (\d+), eval_metrics: (\{.*\})")
-_WRAPPED: Final = re.compile(r"\b(?:np\.\w+|tensor)\(([^()]*?)(?:, dtype=[\w.]+)?\)")
-_NOT_A_NUMBER: Final = re.compile(r"(?<![\w'\"])-?(?:nan|inf)(?![\w'\"])")
+#: What the tags of its logger begin with.
+_TRAINING: Final = "train"
+_EVALUATION: Final = "eval"
+#: The figures that it logs last: of a step, of one with dynamic filtering, and of an evaluation.
+_LAST: Final = "timing/step_total"
+_LAST_WHEN_FILTERED: Final = "dynamic_filtering_pass_rate"
+_LAST_OF_EVALUATION: Final = "eval_num_samples"
 
 #: Our names of OpenRLHF's figures.
 _NAMES: Final[Mapping[str, str]] = {
@@ -41,44 +43,44 @@ _SHARES: Final = ("parsed", "executed", "answered", "calls")
 
 @frozen
 class Finished:
-    """A step, or an evaluation, that OpenRLHF said was over, with its figures."""
+    """A step, or an evaluation, that is over, with its figures; ``None`` for each that is not finite."""
 
     step: int
     figures: Mapping[str, float | None]
     evaluation: bool = False
 
 
-def read_line(line: str) -> Finished | None:
-    """What a line of the log says is over, if it says so. Lines of Ray's workers have words and colours before it."""
-    for pattern, evaluation in ((_STEP, False), (_EVALUATED, True)):
-        found = pattern.search(line)
-        if found:
-            figures = read_figures(found[2])
-            return None if figures is None else Finished(int(found[1]), figures, evaluation)
-    return None
+class Steps:
+    """Scalars in the order in which OpenRLHF logs them, put together to steps and evaluations.
 
+    Nothing in the file ends a step. It is over once its last figure is there (OpenRLHF logs them in a fixed order), or
+    another step or an evaluation begins. ``filtered``: with dynamic filtering, which adds one more figure.
+    """
 
-def names_a_step(line: str) -> bool:
-    """Whether a line seems to say that a step is over, whatever follows."""
-    return "Global step " in line
+    def __init__(self, *, filtered: bool = False) -> None:
+        self._last = {_TRAINING: _LAST_WHEN_FILTERED if filtered else _LAST, _EVALUATION: _LAST_OF_EVALUATION}
+        self._begun, self._over = ("", 0), ("", 0)
+        self._figures: dict[str, float | None] = {}
 
+    def over(self, scalars: Iterable[Scalar]) -> Iterator[Finished]:
+        """What these scalars end."""
+        for one in scalars:
+            kind, _, name = one.tag.partition("/")
+            if kind not in self._last or (kind, one.step) == self._over:
+                continue
+            if (kind, one.step) != self._begun:
+                yield from self.rest()
+                self._begun = kind, one.step
+            self._figures[name] = one.value if math.isfinite(one.value) else None
+            if name == self._last[kind]:
+                yield from self.rest()
 
-def read_figures(text: str) -> dict[str, float | None] | None:
-    """A printed dictionary of numbers; ``None`` for each that is not finite, and for a text that is none."""
-    text = _NOT_A_NUMBER.sub("None", _WRAPPED.sub(r"\1", text))
-    try:
-        printed = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return None
-    if not isinstance(printed, dict):
-        return None
-    return {str(key): _number(value) for key, value in printed.items()}
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, bool | int | float) and math.isfinite(value):
-        return float(value)
-    return None
+    def rest(self) -> Iterator[Finished]:
+        """What has begun, as it is: after an end in good order, no more of it comes."""
+        if self._figures:
+            figures, self._figures, self._over = self._figures, {}, self._begun
+            kind, step = self._begun
+            yield Finished(step, figures, kind == _EVALUATION)
 
 
 def metrics_row(finished: Finished) -> dict[str, Any]:
