@@ -75,7 +75,7 @@ PAGES = [
     pytest.param("docs/grid.md", marks=pytest.mark.slow),
     pytest.param("docs/trl.md", marks=pytest.mark.slow),
     "docs/verl.md",
-    "docs/train-on-my-server.md",
+    pytest.param("docs/train-on-my-server.md", marks=pytest.mark.slow),
     pytest.param("docs/tutorial.md", marks=pytest.mark.slow),
 ]
 #: Runs the parts of a page one after the other in one interpreter and writes down what each printed.

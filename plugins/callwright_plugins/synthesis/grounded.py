@@ -10,6 +10,8 @@ from typing import Any, ClassVar, Final
 
 from attrs import evolve
 
+from callwright.capability import has
+from callwright.environments.protocol import Environment, TellsGoalState
 from callwright.errors import UsageError
 from callwright.training.synthesis.synthesizer import Materials
 from callwright.training.synthesis.units import Accepted, Made, Rejected, Unit
@@ -109,7 +111,10 @@ class Grounded:
         name = _NO_WORD.sub("-", environment.name).strip("-")
         asked = materials.count
         more = spares_for(asked, self.spares) if self.gates else 0
-        blueprints = plan_blueprints(evolve(materials, count=asked + more), knowledge, self.knobs)
+        knobs = self.knobs
+        if knobs.failing and not _tells_its_end(environment, self.scenario, materials.seed):
+            knobs = evolve(knobs, failing=0.0)  # nothing could say that somebody rightly did nothing
+        blueprints = plan_blueprints(evolve(materials, count=asked + more), knowledge, knobs)
         spare = spare_places([one.kind for one in blueprints], asked)
         kinds = Counter(one.kind for place, one in enumerate(blueprints) if place not in spare)
         seed = materials.seed * 1_000_003
@@ -161,3 +166,12 @@ class Grounded:
         if self.split is None:
             return [str(row["split"]) for row in rows]
         return self.split.of(rows, seed)
+
+
+def _tells_its_end(environment: Environment, scenario: str, seed: int) -> bool:
+    """Whether sessions tell what they have come to, as those of a server without a workspace do not."""
+    session = environment.open(scenario, seed)
+    try:
+        return has(session, TellsGoalState)
+    finally:
+        session.close()

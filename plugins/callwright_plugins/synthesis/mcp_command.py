@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
+from attrs import frozen
 
 from callwright.commands import options
 from callwright.commands.app import App
@@ -18,9 +19,15 @@ from callwright.recipe_file.toml_text import write_toml
 _SYNTHESIS: Final = "synthesis.toml"
 #: Knobs for one server with a few tools: none of them is everywhere.
 _FOR_A_SERVER: Final[Mapping[str, float]] = {"most_of_one": 0.27}
+#: What is held out, so that before and after are measured on chains that nobody trains on; fewer tasks are to look at.
+_HELD_OUT: Final[Mapping[str, Any]] = {"by": "chain", "share": 0.15, "name": "validation"}
+_ENOUGH: Final = 8
 _RECIPE: Final = "train.toml"
 _CHATS: Final = "chats.jsonl"
 _TASKS: Final = "tasks"
+_KNOWLEDGE: Final = "knowledge"
+#: A placeholder for a directory, as in the recipes that ship.
+_YOURS: Final = "models/YOURS"
 
 
 @click.command("mcp", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -33,6 +40,13 @@ _TASKS: Final = "tasks"
 @click.option("--synthesizer", default="grounded", show_default=True, metavar="NAME", help="What makes the tasks.")
 @click.option("--synthesizer-option", "chosen", multiple=True, metavar="K=V", help="An option of it.")
 @click.option("--teacher", metavar="NAME", help="Who has the words. Default: none is needed.")
+@click.option("--teacher-option", "teacher_options", multiple=True, metavar="K=V", help="An option of the teacher.")
+@click.option(
+    "--max-cost",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="COST",
+    help="Stop before the teacher costs more, over all starts, by its own prices.",
+)
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Units at a time.")
 @click.option("--no-probe", is_flag=True, help="Do not look first what the server isolates and repeats.")
 @click.pass_context
@@ -47,6 +61,8 @@ def mcp_(
     synthesizer: str,
     chosen: tuple[str, ...],
     teacher: str | None,
+    teacher_options: tuple[str, ...],
+    max_cost: float | None,
     workers: int,
     no_probe: bool,
 ) -> None:
@@ -57,14 +73,19 @@ def mcp_(
         callwright synthesize mcp -o notes -- npx -y @modelcontextprotocol/server-filesystem {workspace}
 
     The server is probed, its tools are explored and their dependencies proven, tasks are made and held against the
-    gates. DIR then holds synthesis.toml, the folder of the synthesis with its page, chats.jsonl for supervised
-    training, and train.toml, which callwright run takes. The same command goes on where it was stopped.
+    gates; some are held out. DIR then holds synthesis.toml, what was found out about the server, the folder of the
+    synthesis with its page, chats.jsonl for supervised training, and train.toml, which callwright run takes. The same
+    command goes on where it was stopped.
     """
     app = ctx.ensure_object(App)
     server = _server(words, variables, settings)
-    usual = _FOR_A_SERVER if synthesizer == "grounded" else {}
+    usual = _usual(output, count) if synthesizer == "grounded" else {}
     made: dict[str, Any] = {"name": synthesizer, **usual, **options.key_values(chosen, "--synthesizer-option")}
     app.registry.spec("synthesizer", synthesizer)  # a wrong name is said before a server is started
+    if teacher is None and (teacher_options or max_cost is not None):
+        raise UsageError("--teacher-option and --max-cost are for a --teacher")
+    if teacher is not None:
+        app.registry.spec("teacher", teacher)
     output.mkdir(parents=True, exist_ok=True)
     if not no_probe and not (output / _TASKS).exists():
         say("probing the server")
@@ -72,24 +93,67 @@ def mcp_(
         _run(ctx, "env probe", [*(part for one in variables for part in ("-e", one)), *words])
     table: dict[str, Any] = {"synthesizer": made, "environments": [server], "count": count, "seed": seed}
     if teacher is not None:
-        table["teacher"] = teacher
+        table["teacher"] = {"name": teacher, **options.key_values(teacher_options, "--teacher-option")}
     _write(output / _SYNTHESIS, write_toml({"name": output.name or "server", "synthesis": table}))
     folder = output / _TASKS
     how = ["--workers", str(workers), *(["--executor", "thread"] if workers > 1 else [])]
+    how += [] if max_cost is None else ["--max-cost", str(max_cost)]
     say("exploring the server and making tasks")
     # What the recipe starts is what was typed here, so nobody has to be asked about it again.
     _run(ctx, "synthesize", [str(output / _SYNTHESIS), "-o", str(folder), "--yes", *how])
     file = folder / "tasks.jsonl"
-    splits = _splits(file)
-    if not splits:
+    left = _Left.of(file)
+    if not left.splits:
         raise UsageError(f"no task is left of {server['command']}; {folder / 'report.html'} says why")
     corpus = ["file=" + str(file), "trust=true"]
     exported = [part for one in corpus for part in ("--corpus-option", one)]
     _run(ctx, "tasks export", ["tasks", *exported, "--format", "openai", "-o", str(output / _CHATS)])
-    _write(output / _RECIPE, write_toml(_recipe(output, file, list(splits))))
-    click.echo(f"{sum(splits.values()):,} tasks; look at them: callwright synthesize inspect --trust {file}")
-    click.echo(f"before:  callwright evaluate --recipe {output / _RECIPE}")
-    click.echo(f"train:   callwright run {output / _RECIPE}")
+    _write(output / _RECIPE, write_toml(_recipe(output, file, left)))
+    held = sum(left.splits.values()) - left.splits[left.learnt]
+    click.echo(f"{sum(left.splits.values()):,} tasks, {held:,} of them held out")
+    click.echo(f"look at them: callwright synthesize inspect --trust {file}")
+    if left.spoken:
+        click.echo(f"train, with a table of before and after: callwright run {output / _RECIPE}")
+    else:  # demonstrations are conversations
+        click.echo("no reference is stated turn by turn, so no model can be made from scratch for them; with yours:")
+        click.echo(f"train, with a table of before and after: callwright run {output / _RECIPE} --set model=DIRECTORY")
+
+
+@frozen
+class _Left:
+    """What a file of tasks holds: how many each split has, and whether references are conversations (``gold``)."""
+
+    splits: Mapping[str, int]
+    spoken: bool
+
+    @classmethod
+    def of(cls, file: Path) -> _Left:
+        from callwright.walk.task_rows.reading import read_rows
+
+        _, rows = read_rows(file)
+        splits: Counter[str] = Counter()
+        spoken = False
+        for row in rows:
+            splits[str(row["split"])] += 1
+            spoken = spoken or bool((row.get("facts") or {}).get("gold"))
+        return cls(splits, spoken)
+
+    @property
+    def learnt(self) -> str:
+        """The split to train on."""
+        return "train" if "train" in self.splits else min(self.splits)
+
+    @property
+    def held_out(self) -> str:
+        """The split to evaluate on; that to train on where there is no other."""
+        others = sorted(self.splits.keys() - {self.learnt})
+        return next((name for name in ("validation", "test", *others) if name in others), self.learnt)
+
+
+def _usual(output: Path, count: int) -> dict[str, Any]:
+    """Options of ``grounded`` for a server, where none are said."""
+    held_out = {"split": dict(_HELD_OUT)} if count >= _ENOUGH else {}
+    return {**_FOR_A_SERVER, "cache": str(output / _KNOWLEDGE), **held_out}
 
 
 def _server(words: Sequence[str], variables: Sequence[str], settings: Sequence[str]) -> dict[str, Any]:
@@ -106,34 +170,23 @@ def _server(words: Sequence[str], variables: Sequence[str], settings: Sequence[s
     return {"name": "mcp", "command": list(words), **({"env": env} if env else {}), **given}
 
 
-def _splits(file: Path) -> dict[str, int]:
-    """How many tasks the splits of a file have, the one to train on first."""
-    from callwright.walk.task_rows.reading import read_rows
-
-    _, rows = read_rows(file)
-    found = Counter(str(row["split"]) for row in rows)
-    return dict(sorted(found.items(), key=lambda one: (one[0] != "train", one[0])))
-
-
-def _recipe(output: Path, file: Path, splits: Sequence[str]) -> dict[str, Any]:
-    """A recipe of Prove's objective on these tasks, with a policy that is small enough to try it on a CPU."""
-    held_out = next((name for name in ("validation", "test", *splits[1:]) if name in splits), splits[0])
+def _recipe(output: Path, file: Path, left: _Left) -> dict[str, Any]:
+    """A recipe of Prove's objective on these tasks. Where references are conversations the policy is made from scratch
+    and small enough for a CPU; else it is to be somebody's.
+    """
+    of_yours = "For a model of yours: --set corpus.name=tasks --set model=DIRECTORY."
+    corpus = {"file": str(file.absolute()), "trust": True, "train": left.learnt, "evaluation": left.held_out}
+    warm_start = {"steps": 300, "batch": 16, "learning_rate": 3e-3, "warm_up": 50, "count": 2000}
     return {
         "name": f"{output.name or 'server'}-prove",
-        "description": "Prove's reward and GRPO on tasks that were made for one server, with a tiny policy. "
-        'For a real one have path = "DIRECTORY" under [model] in place of tiny, and name = "tasks" under [corpus].',
+        "description": "Prove's reward and GRPO on tasks that were made for one server"
+        + (f", with a tiny policy. {of_yours}" if left.spoken else "."),
         "seed": 0,
         "ir": "hermes",
-        "corpus": {
-            "name": "compact-tasks",
-            "file": str(file.absolute()),
-            "trust": True,
-            "train": splits[0],
-            "evaluation": held_out,
-        },
+        "corpus": {"name": "compact-tasks" if left.spoken else "tasks", **corpus},
         "reward": {"name": "prove", "alpha": 0.5, "beta": 0.5, "floor": 0.0},
         "algorithm": {"name": "grpo", "kl_weight": 0.01, "std_epsilon": 1e-6},
-        "model": {"tiny": {"width": 64, "layers": 3, "heads": 4, "ffn": 128}},
+        "model": {"tiny": {"width": 64, "layers": 3, "heads": 4, "ffn": 128}} if left.spoken else {"path": _YOURS},
         "trainer": {
             "name": "local",
             "steps": 60,
@@ -141,10 +194,10 @@ def _recipe(output: Path, file: Path, splits: Sequence[str]) -> dict[str, Any]:
             "group": 8,
             "temperature": 1.0,
             "max_new_tokens": 160,
-            "learning_rate": 3e-4,
+            "learning_rate": 3e-4 if left.spoken else 1e-6,
             "warm_up": 10,
             "evaluate_every": 20,
-            "warm_start": {"steps": 300, "batch": 16, "learning_rate": 3e-3, "warm_up": 50, "count": 2000},
+            **({"warm_start": warm_start} if left.spoken else {}),
         },
     }
 

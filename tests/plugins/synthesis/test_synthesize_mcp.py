@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -65,9 +66,15 @@ def test_a_server_becomes_tasks_chats_a_page_and_a_recipe_that_evaluates(plugin:
     pytest.importorskip("mcp")
     out = tmp_path / "mail"
     given = ["--count", "6", "--synthesizer", "look-ups", "--no-probe"]
+    given += ["--teacher", "scripted", "--teacher-option", 'lines=[{says = ["Yes."]}]']
+    bounded = [*given, "--max-cost", "1", "--", *SERVER]
+    refused = run("-p", plugin, "synthesize", "mcp", "-o", str(tmp_path / "bounded"), *bounded)
+    assert "--max-cost bounds a teacher that asks a server" in str(refused.exception)
     done = run("-p", plugin, "synthesize", "mcp", "-o", str(out), *given, "--", *SERVER)
     assert done.exception is None, done.output
-    assert "6 tasks" in done.output
+    assert "6 tasks, 2 of them held out" in done.output
+    with (out / "synthesis.toml").open("rb") as file:
+        assert tomllib.load(file)["synthesis"]["teacher"] == {"name": "scripted", "lines": [{"says": ["Yes."]}]}
     assert (out / "tasks" / "report.html").is_file()
     chats = [json.loads(line) for line in (out / "chats.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(chats) == 6
@@ -77,9 +84,8 @@ def test_a_server_becomes_tasks_chats_a_page_and_a_recipe_that_evaluates(plugin:
     again = run("-p", plugin, "synthesize", "mcp", "-o", str(out), *given, "--", *SERVER)
     assert again.exception is None, again.output
     recipe = str(out / "train.toml")
+    assert "--set model=DIRECTORY" in done.output  # nothing is shown turn by turn, so none is made
     assert run("run", recipe, "--dry-run", "--yes").exception is None
-    real = run("run", recipe, "--dry-run", "--yes", "--set", "corpus.name=tasks")
-    assert "a tiny model needs a vocabulary" in str(real.exception)  # whoever changes one line is told of the other
     measured = run("evaluate", "--recipe", str(out / "train.toml"), "--sampler", "gold", "--yes", "--json")
     assert measured.exception is None, measured.output
     assert json.loads(measured.output[measured.output.index("{") :])
@@ -94,8 +100,18 @@ def test_what_grounded_makes_of_a_server_is_earned_by_its_reference_alone(tmp_pa
     tasks = cw.read_tasks(out / "tasks" / "tasks.jsonl", trust=True)
     assert len(tasks) >= 4
     assert {task.environment.name for task in tasks} == {"mcp"}
+    assert set(tasks.splits) == {"train", "validation"}  # what is measured before and after is learnt by nobody
+    assert "nothing tells whether" not in done.output  # no conversation is planned that nothing could judge
+    assert len(list((out / "knowledge").iterdir())) == 1
+    recipe = str(out / "train.toml")
+    with (out / "train.toml").open("rb") as file:
+        corpus = tomllib.load(file)["corpus"]
+    assert (corpus["name"], corpus["train"], corpus["evaluation"]) == ("compact-tasks", "train", "validation")
+    assert run("run", recipe, "--dry-run", "--yes").exception is None
+    real = run("run", recipe, "--dry-run", "--yes", "--set", "corpus.name=tasks")
+    assert "a tiny model needs a vocabulary" in str(real.exception)  # whoever changes one line is told of the other
     for sampler, least, most in (("gold", 1.0, 1.0), ("no-call", 0.0, 0.5)):
-        given = ["--recipe", str(out / "train.toml"), "--sampler", sampler, "--yes", "--json"]
+        given = ["--recipe", recipe, "--split", "train", "--sampler", sampler, "--yes", "--json"]
         done = CliRunner().invoke(root, ["evaluate", *given], obj=App())
         assert least <= json.loads(done.stdout)["overall"] <= most, done.output
 
@@ -104,4 +120,6 @@ def test_a_wrong_synthesizer_or_variable_is_said_before_a_server_is_started(tmp_
     command = ["synthesize", "mcp", "-o", str(tmp_path / "x"), "--no-probe"]
     assert isinstance(run(*command, "--synthesizer", "nonsense", "--", "no-such-program").exception, UnknownName)
     assert isinstance(run(*command, "-e", "novalue", "--", "no-such-program").exception, UsageError)
+    assert isinstance(run(*command, "--max-cost", "1", "--", "no-such-program").exception, UsageError)
+    assert isinstance(run(*command, "--teacher", "nonsense", "--", "no-such-program").exception, UnknownName)
     assert not (tmp_path / "x").exists()

@@ -282,7 +282,7 @@ class _Planner:
                 shape = self.repertoire.failures[cell]
                 wisher = Wisher(self.own, self.own.world(shape.world[1]), self.coverage, self.rng)
             made = self._recovered(wisher, cell, literally) if kind == "recovered" else None
-            made = made or self._failing(wisher, cell, literally)
+            made = made or (self._failing(wisher, cell, literally) if self.knobs.failing else None)
             if made is not None:
                 return made
             self.coverage.tried[cell] += 1
