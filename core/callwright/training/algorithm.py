@@ -28,13 +28,14 @@ class TokenBatch:
     """Everything a loss may read. Log-probabilities are in nats, masks are 1 for tokens that are trained on.
 
     ``normaliser`` replaces the number of active tokens (or of sequences) of this batch where the batch is one
-    micro-batch of a larger one, so that accumulated gradients equal those of the whole.
+    micro-batch of a larger one, so that accumulated gradients equal those of the whole. A trainer weighs a token, for
+    how likely it was sampled, by multiplying its advantage with a number from 0: every loss takes advantages of tokens.
     """
 
     logprobs: Tensor  # [B*G, L], with gradient
     old_logprobs: Tensor  # [B*G, L], under the sampling policy
     mask: Tensor  # [B*G, L]
-    advantages: Tensor  # [B*G], or [B*G, L] from a TokenLevel algorithm
+    advantages: Tensor  # [B*G], or [B*G, L]: from a TokenLevel algorithm, or where a trainer weighs tokens
     ref_logprobs: Tensor | None = None  # [B*G, L], under the frozen reference
     entropy: Tensor | None = None  # [B*G, L], of the next-token distribution; with gradient for an EntropyBonus
     normaliser: float | None = None

@@ -174,6 +174,11 @@ class Options(Workers):
     )
     tokens_per_micro_batch: int | None = Field(default=None, ge=1, description=_TOKENS_PER_MICRO_BATCH)
     gradient_checkpointing: bool = Field(default=False, description=_GRADIENT_CHECKPOINTING)
+    correction: Literal["none", "sequence_mask", "sequence_truncate", "token_mask", "token_truncate"] = Field(
+        default="none",
+        description="How the loss weighs what was sampled by other log-probabilities than the trainer's.",
+    )
+    correction_max: float = Field(default=3.0, gt=1, description="Largest weight (truncate), or kept at all (mask).")
     sampling_rows: int = Field(default=256, ge=1, description="Completions sampled at a time.")
     shared_prefix: bool = Field(default=True, description="Compute a prompt once for its group where the model allows.")
     resampling_rounds: int = Field(

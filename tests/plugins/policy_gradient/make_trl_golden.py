@@ -200,13 +200,19 @@ class Trl:
         trainer.model.train()
         return trainer
 
-    def loss(self, tensors: Tensors, tokens_of_whole: int | None = None) -> tuple[Tensor, Tensor, dict[str, float]]:
-        """``_compute_loss`` on given tensors: loss, gradient with respect to the log-probabilities, and metrics."""
+    def loss(
+        self, tensors: Tensors, tokens_of_whole: int | None = None, importance: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, dict[str, float]]:
+        """``_compute_loss`` on given tensors: loss, gradient with respect to the log-probabilities, and metrics.
+
+        ``importance`` are the weights of tokens that TRL makes of vLLM's log-probabilities.
+        """
         logprobs = tensors.logprobs.clone().requires_grad_()
         rows, tokens = logprobs.shape
         completion_mask = tensors.mask.flip(1).cummax(1).values.flip(1)  # up to the last active token
         self.trainer._get_per_token_logps_and_entropies = lambda *_, **__: (logprobs, tensors.entropy, None)
         self.trainer._metrics["train"].clear()
+        self.trainer.use_vllm = self.trainer.vllm_importance_sampling_correction = importance is not None
         try:
             loss = self.trainer._compute_loss(
                 self.trainer.model,
@@ -220,9 +226,11 @@ class Trl:
                     "old_per_token_logps": tensors.old_logprobs,
                     "ref_per_token_logps": tensors.ref_logprobs,
                     "num_items_in_batch": torch.tensor(tokens_of_whole or int(tensors.mask.sum())),
+                    **({} if importance is None else {"importance_sampling_ratio": importance}),
                 },
             )
         finally:
+            self.trainer.use_vllm = False
             del self.trainer._get_per_token_logps_and_entropies
         loss.backward()
         logged = self.trainer._metrics["train"]

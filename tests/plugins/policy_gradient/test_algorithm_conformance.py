@@ -165,6 +165,18 @@ class FreeButUsesReference(Sound):
         return super().loss(evolve(batch, ref_logprobs=reference))
 
 
+class ScalesTokens(Sound):
+    def loss(self, batch: TokenBatch) -> LossOutput:
+        scale = 1.0 if batch.advantages.dim() == 1 else 0.5
+        return super().loss(evolve(batch, advantages=scale * batch.advantages))
+
+
+class HeedsTheFirstToken(Sound):
+    def loss(self, batch: TokenBatch) -> LossOutput:
+        advantages = batch.advantages if batch.advantages.dim() == 1 else batch.advantages[:, 1]
+        return super().loss(evolve(batch, advantages=advantages))
+
+
 class MultipliesByMask(Sound):
     def loss(self, batch: TokenBatch) -> LossOutput:
         output = super().loss(batch)
@@ -371,6 +383,8 @@ MUTANTS = [
     (IgnoresReference, "check_kl", "the loss is the KL term"),
     (FleesReference, "check_kl", "are policy and reference exchanged"),
     (FreeButUsesReference, "check_kl", "kl_weight is 0, but the reference changes the loss"),
+    (HeedsTheFirstToken, "check_weighed_tokens", "the advantage of a token does not weigh that token"),
+    (ScalesTokens, "check_weighed_tokens", "differs by"),
     (MultipliesByMask, "check_padding_is_never_read", "the loss was changed by nan in padded positions"),
     (PadsDiagnostics, "check_padding_is_never_read", "a diagnostic was changed"),
     (LocalMean, "check_micro_batches", "is batch.normaliser ignored"),

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from attrs import evolve
 
 from callwright.training.algorithm import TokenBatch
 from callwright_plugins.policy_gradient.bn_grpo import BatchNormalisedGRPO
@@ -125,6 +126,23 @@ def oracle(rows: int, generations: int, options: tuple[tuple[str, Any], ...]) ->
 
 def trl_for(case: str, **more: Any) -> Any:
     return oracle(6, 2, tuple((CASES[case][2] | more).items()))
+
+
+@live
+@pytest.mark.parametrize("case", CASES)
+def test_weighing_the_advantages_of_tokens_is_trls_importance_correction(case: str) -> None:
+    """TRL multiplies the surrogate of each token, before the KL term is added."""
+    for index in range(len(golden["batches"])):
+        tensors = golden_tensors(index)
+        generator = torch.Generator().manual_seed(index)
+        weights = 3 * torch.rand(tensors.logprobs.shape, dtype=torch.float64, generator=generator)
+        weights[weights < 0.5] = 0  # those that a mask leaves out
+        loss, gradient, _ = trl_for(case).loss(tensors, importance=weights)
+        weighed = evolve(tensors, advantages=tensors.advantages.unsqueeze(1) * weights)
+        found, slope, _ = our_loss(ours(case), weighed)
+        plain, _, _ = our_loss(ours(case), tensors)
+        assert abs(float(found) - float(loss)) < 1e-12 < abs(float(plain) - float(loss))
+        assert (slope - gradient).abs().max() < 1e-12
 
 
 @live

@@ -37,6 +37,7 @@ from callwright.testing.algorithms.losses import (
     check_loss,
     check_micro_batches,
     check_padding_is_never_read,
+    check_weighed_tokens,
 )
 from callwright.testing.algorithms.members import check_attributes, check_purity
 from callwright.training.algorithm import Algorithm
@@ -51,6 +52,7 @@ ALGORITHM_CHECKS: Final[tuple[Check, ...]] = (
     check_loss,
     check_gradient_direction,
     check_kl,
+    check_weighed_tokens,
     check_padding_is_never_read,
     check_micro_batches,
     check_empty,

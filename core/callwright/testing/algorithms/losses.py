@@ -95,6 +95,31 @@ def _check_kl_in_reward(algorithm: TokenLevel) -> None:
     )
 
 
+def check_weighed_tokens(algorithm: Algorithm) -> None:
+    """Advantages may be of tokens: one for all of a sequence is as if it were the sequence's, 0 takes a token out."""
+    import torch
+
+    batch = _on_policy(sample_batch())
+    _, of_sequences = loss_of(algorithm, batch)
+    spread = batch.advantages.unsqueeze(1).expand_as(batch.mask).contiguous()
+    _, of_tokens = loss_of(algorithm, evolve(batch, advantages=spread))
+    worst = (of_tokens - of_sequences).abs().max().item()
+    expect(
+        worst < 1e-12,
+        f"advantages [N, L] that are the same for all tokens of a sequence give a gradient that differs by {worst:g} "
+        "from that of the advantages [N]",
+    )
+    weights = torch.where(torch.arange(7) % 2 == 0, 2.0, 0.0).to(spread)
+    _, weighed = loss_of(algorithm, evolve(batch, advantages=spread * weights))
+    _, nothing = loss_of(algorithm, evolve(batch, advantages=spread * 0))
+    active = batch.mask.bool()
+    expect(
+        bool((weighed - nothing)[active].abs().sum() > 0)
+        and bool((spread * weights * (weighed - nothing) <= 0)[active].all()),
+        "the advantage of a token does not weigh that token",
+    )
+
+
 def check_padding_is_never_read(algorithm: Algorithm) -> None:
     """NaN and infinity in inactive positions change neither loss nor gradient nor diagnostics."""
     import torch

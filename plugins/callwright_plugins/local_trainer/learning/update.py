@@ -27,6 +27,7 @@ from callwright.training.algorithm import (
 from callwright_plugins.local_trainer.forward.generation import Sampled
 from callwright_plugins.local_trainer.forward.likelihood import Entropy, FullSequences, Likelihood, Prefix, prefix_of
 from callwright_plugins.local_trainer.learning.critic import Critic
+from callwright_plugins.local_trainer.learning.importance import Importance, engine_table
 from callwright_plugins.local_trainer.learning.micro_batches import blocks_by_tokens, by_count
 from callwright_plugins.local_trainer.learning.steps import clipped_step
 from callwright_plugins.local_trainer.models.policy import Policy
@@ -39,7 +40,8 @@ class Batch:
     """What is trained on: ``N`` sampled completions, the index of each one's prompt, and their advantages ``[N]``.
 
     ``sampled`` says of each token of the completions whether the policy wrote it (else the environment did); left out,
-    it wrote all of them. ``limit`` is how long a completion may be.
+    it wrote all of them. ``limit`` is how long a completion may be. ``engine`` are the log-probabilities (nats) that
+    they were sampled with, a row of no length where none were given; left out, none are known.
     """
 
     prompts: Sequence[tuple[int, ...]]
@@ -48,6 +50,7 @@ class Batch:
     advantages: Tensor
     sampled: Sequence[tuple[int, ...]] | None = None
     limit: int = 0
+    engine: Sequence[Sequence[float]] | None = None
 
     @property
     def mask(self) -> Tensor:
@@ -95,6 +98,7 @@ def make_batch(groups: Sequence[Group], advantages: Tensor, valid: Tensor, limit
         torch.tensor(worth),
         [one.mask or (1,) * len(one.ids) for one in sampled] if observed else None,
         limit,
+        [one.logprobs for one in sampled],
     )
 
 
@@ -133,6 +137,7 @@ def _some(batch: Batch, rows: Sequence[int]) -> Batch:
         completions=[batch.completions[row] for row in rows],
         advantages=batch.advantages[list(rows)],
         sampled=None if batch.sampled is None else [batch.sampled[row] for row in rows],
+        engine=None if batch.engine is None else [batch.engine[row] for row in rows],
     )
 
 
@@ -186,11 +191,12 @@ def prepare(
     """Everything that stays fixed while a batch is trained on.
 
     Old log-probabilities, those of the reference and values are computed once, by the arithmetic and in the parts of
-    the new ones: the ratio begins at exactly 1. Token-level advantages are made of the whole batch at once.
+    the new ones: the ratio begins at exactly 1. Token-level advantages are made of the whole batch at once. A
+    correction for the engine's log-probabilities weighs the advantages of tokens last (:mod:`.importance`).
     """
     token_level = isinstance(algorithm, TokenLevel)
     whole = mini_batches(batch, options.mini_batches)
-    fixed = options.iterations * len(whole) > 1 or token_level
+    fixed = options.iterations * len(whole) > 1 or token_level or options.correction != "none"
     minis = []
     for rows in whole:
         mini = batch if len(whole) == 1 else _some(batch, rows)
@@ -204,9 +210,34 @@ def prepare(
         if critic is not None:
             parts = [evolve(part, values=tensor) for part, tensor in _values(critic, mini, parts, options)]
         minis.append(MiniBatch(mini, parts, algorithm.normaliser(mini.mask)))
-    if not isinstance(algorithm, TokenLevel):
-        return Prepared(minis, batch.advantages)
-    return _token_level(algorithm, batch, whole, minis, policy.device, kl_weight)
+    prepared = Prepared(minis, batch.advantages)
+    if isinstance(algorithm, TokenLevel):
+        prepared = _token_level(algorithm, batch, whole, minis, policy.device, kl_weight)
+    return prepared if options.correction == "none" else _corrected(prepared, options)
+
+
+def _corrected(prepared: Prepared, options: Options) -> Prepared:
+    """The same with the advantages of tokens weighed by what the trainer's probability is of the engine's."""
+    importance = Importance(options.correction, options.correction_max)
+    minis = []
+    for mini in prepared.minis:
+        mask, parts = mini.batch.mask, []
+        engine = mini.batch.engine or [()] * len(mini.batch.completions)
+        for part in mini.parts:
+            assert part.old is not None
+            width, device = part.old.shape[1], part.old.device
+            known = engine_table([engine[row] for row in part.rows], width, device)
+            weights = importance.weights(part.old, known, mask[part.rows, :width].to(device))
+            parts.append(evolve(part, advantages=_token_advantages(mini, part, device) * weights))
+        minis.append(evolve(mini, parts=parts))
+    return evolve(prepared, minis=minis, figures={**prepared.figures, **importance.figures})
+
+
+def _token_advantages(mini: MiniBatch, part: Part, device: torch.device) -> Tensor:
+    """``[n, 1]`` where they are of sequences, else ``[n, L]``."""
+    if part.advantages is not None:
+        return part.advantages
+    return mini.batch.advantages[part.rows].to(device).unsqueeze(1)
 
 
 def _token_level(

@@ -169,4 +169,4 @@ def _logprobs(branch: TrainedBranch) -> tuple[float, ...]:
 
 
 def _sampled(branch: TrainedBranch) -> Sampled:
-    return Sampled(branch.response_ids, _logprobs(branch), False, branch.mask)
+    return Sampled(branch.response_ids, branch.logprobs, False, branch.mask)
