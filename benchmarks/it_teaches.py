@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 import sys
 import time
@@ -31,6 +32,7 @@ from typing import Any, Final
 import click
 
 import callwright as cw
+from callwright.environments.sessions import open_session
 from callwright.pipeline import build_pipeline
 from callwright.recipe_file import load_recipe
 from callwright.statistics.intervals import mean_interval
@@ -38,6 +40,7 @@ from callwright.statistics.paired import bootstrap_difference
 from callwright.training.evaluation import evaluate
 from callwright.training.run_folder import write_atomically
 from callwright_plugins.synthesis.gates import gate
+from callwright_plugins.task_files.habits import ENOUGH
 
 RECIPE: Final = "synthesised-cpu"
 ARMS: Final = ("gated", "ungated", "spoiled")
@@ -69,10 +72,13 @@ SYNTHESES: Final = (
     ("gated", 0, 400, True),
     ("ungated", 0, 400, False),
     ("held-out", 2, 260, True),
-    *((f"shown-{seed}", seed, 240, False) for seed in range(3, 13)),
+    *((f"shown-{seed}", seed, 240, False) for seed in range(3, 6)),
+    *((f"shown-{seed}", seed, 120, False) for seed in range(6, 10)),
 )
 #: Its result is longer than everything else that is said in a task.
 LISTING: Final = "list_cakes"
+#: In how many other worlds each shown conversation is shown, too.
+OTHER_WORLDS: Final = 6
 CAKES: Final = ("honey", "poppy", "lemon", "carrot", "walnut", "cherry", "apple")
 
 Row = dict[str, Any]
@@ -110,6 +116,43 @@ def as_split(rows: Iterable[Row], split: str, prefix: str) -> list[Row]:
     return [{**row, "split": split, "id": f"{prefix}-{number:05}"} for number, row in enumerate(some)]
 
 
+def demonstrated(rows: Iterable[Row]) -> list[Row]:
+    """What the warm start is shown: each conversation in its own world and in others, with curt last words."""
+    rng = Random("shown")
+    some = [curt(row) for row in rows if short(row)]
+    return as_split(
+        (one for row in some for one in (row, *(moved(row, rng) for _ in range(OTHER_WORLDS)))), "train", "shown"
+    )
+
+
+def curt(row: Row) -> Row:
+    """Says that all is done after the last result, and not what that was: less to sample."""
+    gold = row["facts"]["gold"]
+    if not gold[-2:-1] or not gold[-2].get("calls"):
+        return row
+    return {**row, "facts": {**row["facts"], "gold": [*gold[:-1], {"say": ENOUGH}]}}
+
+
+def moved(row: Row, rng: Random) -> Row:
+    """The same conversation in another world, with its password and other cakes: what tools return is found there anew
+    when the reference is executed. What the row says of results is not true any more, and nobody asks for it.
+    """
+    seed = rng.randrange(1 << 20)
+    others = {**dict(zip(CAKES, rng.sample(CAKES, len(CAKES)), strict=True)), password(row["seed"]): password(seed)}
+    spoken = json.dumps([row["query"], row["user"], row["facts"]])
+    query, user, facts = json.loads(re.sub("|".join(others), lambda found: others[found.group()], spoken))
+    return {**row, "seed": seed, "query": query, "user": user, "facts": facts}
+
+
+def password(seed: int) -> str:
+    """What the owner of the purse knows in a world."""
+    session: Any = open_session(cw.environment(ENVIRONMENT), "", seed)
+    try:
+        return str(session.knowledge("me")["password"])
+    finally:
+        session.close()
+
+
 def write(path: Path, head: str, rows: Sequence[Row]) -> None:
     write_atomically(path, "\n".join([head, *(json.dumps(row) for row in rows)]) + "\n")
 
@@ -118,7 +161,7 @@ def make_files(output: Path, share: float) -> dict[str, Any]:
     """The files of the arms, the shown conversations, and what is to be said of them."""
     made = {name: synthesised(output, name, seed, count, gates) for name, seed, count, gates in SYNTHESES}
     head = made["gated"][0]
-    shown = as_split((row for name in made if name.startswith("shown") for row in made[name][1]), "train", "shown")
+    shown = demonstrated(row for name in made if name.startswith("shown") for row in made[name][1])
     held = as_split(made["held-out"][1], "evaluation", "held-out")
     gated = as_split(made["gated"][1], "train", "task")
     ungated = as_split(made["ungated"][1], "train", "task")
