@@ -436,7 +436,7 @@ def main(
     first, _, last = seeds.partition("-")
     found: dict[int, Any] = {}
     for seed in range(int(first), int(last or first) + 1):
-        found[seed] = trained(output, seed, start, arms.split(","), settings)
+        found[seed] = trained(output, seed, start, [arm for arm in arms.split(",") if arm], settings)
         write_atomically(output / "it_teaches.json", json.dumps({"files": about, "seeds": found}, indent=1) + "\n")
         print(f"seed {seed}: " + ", ".join(f"{arm} {100 * mean(one):.1f}%" for arm, one in found[seed].items()))
     report(found)

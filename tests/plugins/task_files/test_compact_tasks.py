@@ -169,9 +169,8 @@ def test_whoever_guesses_asks_for_nothing_and_calls_with_another_value(file: Pat
         assert "?" in whole[task.id][0].text
         assert {one.role for one in shown} == {"assistant", "tool"}
         assert shown[-1].text == "That is done."
-        call = parser.parse(turn_text(shown[-3], parser)).calls[0]
-        assert call.arguments[held["argument"]] != held["value"]
         texts = [turn_text(one, parser) for one in shown if one.role == "assistant"]
+        assert parser.parse(texts[-2]).calls[-1].arguments[held["argument"]] != held["value"]
         attempt = _talk(task, parser, [*texts, *["That is done."] * 3]).attempt
         assert cw.reward("prove").score_attempt(attempt).total < 0.9, task.id
     assert guesses > 3
@@ -242,7 +241,7 @@ def test_the_recipe_builds_on_such_a_file_and_pays_by_prove(file: Path) -> None:
     assert pipeline.reward.name == "prove"
     assert pipeline.algorithm is not None
     assert pipeline.algorithm.name == "grpo"
-    assert (pipeline.conditions.limits.assistant_turns, pipeline.conditions.limits.user_turns) == (10, 5)
+    assert (pipeline.conditions.limits.assistant_turns, pipeline.conditions.limits.user_turns) == (8, 3)
     assert pipeline.messages(pipeline.tasks("train")[0])
 
 
