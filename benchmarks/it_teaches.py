@@ -3,21 +3,23 @@
     OMP_NUM_THREADS=1 python benchmarks/it_teaches.py [--seeds 1-5] [--output runs/it-teaches] [--only-files]
 
 ``callwright synthesize`` makes tasks of the village (seven tools), in other worlds for each purpose: to show, to train
-on, to hold out. For each seed one policy is warm-started on the shown conversations; from where it ended three are
-trained by the recipe ``synthesised-cpu`` on the same number of tasks:
+on, to hold out. One policy is warm-started on the shown conversations. From where it ended three are trained for each
+seed by the recipe ``synthesised-cpu``, on the same number of tasks:
 
 - ``gated``: tasks that passed the gates;
 - ``ungated``: the same plans without the gates;
 - ``spoiled``: the gated ones, of which ``--share`` are spoiled in four ways, as another teacher's errors would be.
 
-Printed is how many held-out tasks reach their goal (greedily), with intervals that take what the seeds make of one task
-as one cluster. What is finished already is not made again; ``it_teaches.json`` holds every verdict.
+Printed is how many held-out tasks reach their goal (greedily), with two intervals: one takes what the seeds make of one
+task as a cluster, the other one what one seed makes of all tasks. What is finished already is not made again;
+``it_teaches.json`` holds every verdict.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 import sys
 import time
@@ -30,18 +32,20 @@ from typing import Any, Final
 import click
 
 import callwright as cw
+from callwright.environments.sessions import open_session
 from callwright.pipeline import build_pipeline
 from callwright.recipe_file import load_recipe
-from callwright.statistics.intervals import mean_interval, student_t
+from callwright.statistics.intervals import mean_interval
 from callwright.statistics.paired import bootstrap_difference
 from callwright.training.evaluation import evaluate
 from callwright.training.run_folder import write_atomically
 from callwright_plugins.synthesis.gates import gate
+from callwright_plugins.task_files.habits import ENOUGH
 
 RECIPE: Final = "synthesised-cpu"
 ARMS: Final = ("gated", "ungated", "spoiled")
 ENVIRONMENT: Final = "village-bakery+village-purse"
-#: What tasks are like: one to three calls, one turn of the user or two, a question where something is held back.
+#: What tasks are like: one request of one or two calls; in many of them something is held back.
 KNOBS: Final[Mapping[str, Any]] = {
     "calls": 1500,
     "distractors": 0.0,
@@ -49,27 +53,32 @@ KNOBS: Final[Mapping[str, Any]] = {
     "longest": 2,
     "parallel": 0.0,
     "two_goals": 0.0,
-    "chains": 0.45,
+    "chains": 0.65,
     "several_servers": 0.0,
     "recoveries": 0.0,
-    "failing": 0.1,
-    "irrelevance": 0.04,
-    "missing": 0.25,
+    "failing": 0.0,
+    "irrelevance": 0.0,
+    "missing": 0.5,
     "minimal": 0.0,
     "least_turns": 1,
-    "most_turns": 2,
+    "most_turns": 1,
     "refreshed": 3,
-    "clarifications": 0.05,
-    "abstentions": 0.08,
+    "clarifications": 0.0,
+    "abstentions": 0.06,
 }
-#: Name, seed, how many plans are asked for, whether the gates are there.
+#: Name, seed, how many plans are asked for, whether the gates are there. With one seed the village has little more than
+#: two hundred short conversations to give of which no two are nearly the same.
 SYNTHESES: Final = (
-    ("gated", 0, 700, True),
-    ("ungated", 0, 700, False),
-    ("shown-1", 1, 2400, False),
-    ("shown-3", 3, 2400, False),
-    ("held-out", 2, 400, True),
+    ("gated", 0, 400, True),
+    ("ungated", 0, 400, False),
+    ("held-out", 2, 260, True),
+    *((f"shown-{seed}", seed, 240, False) for seed in range(3, 6)),
+    *((f"shown-{seed}", seed, 120, False) for seed in range(6, 10)),
 )
+#: Its result is longer than everything else that is said in a task.
+LISTING: Final = "list_cakes"
+#: In how many other worlds each shown conversation is shown, too.
+OTHER_WORLDS: Final = 6
 CAKES: Final = ("honey", "poppy", "lemon", "carrot", "walnut", "cherry", "apple")
 
 Row = dict[str, Any]
@@ -96,17 +105,52 @@ def synthesised(output: Path, name: str, seed: int, count: int, gates: bool) -> 
 
 
 def short(row: Row) -> bool:
-    """What a tiny policy can read: a few calls, a query of a few words, no tool that appears later."""
-    turns = row["facts"]["gold"]
-    calls = sum(len(turn.get("calls", ())) for turn in turns)
-    said = sum("say" in turn for turn in turns)
-    return calls <= 3 and said <= 3 and len(row["query"].split()) <= 45 and not row.get("appear")
+    """What a tiny policy can read: one or two calls, a query of a few words, no listing, no tool that appears later."""
+    calls = [call["name"] for step in row["facts"]["steps"] for call in step["calls"]]
+    return len(calls) <= 2 and len(row["query"].split()) <= 45 and not row.get("appear") and LISTING not in calls
 
 
 def as_split(rows: Iterable[Row], split: str, prefix: str) -> list[Row]:
     """Short tasks with a split and ids of their own."""
     some = [row for row in rows if short(row)]
     return [{**row, "split": split, "id": f"{prefix}-{number:05}"} for number, row in enumerate(some)]
+
+
+def demonstrated(rows: Iterable[Row]) -> list[Row]:
+    """What the warm start is shown: each conversation in its own world and in others, with curt last words."""
+    rng = Random("shown")
+    some = [curt(row) for row in rows if short(row)]
+    return as_split(
+        (one for row in some for one in (row, *(moved(row, rng) for _ in range(OTHER_WORLDS)))), "train", "shown"
+    )
+
+
+def curt(row: Row) -> Row:
+    """Says that all is done after the last result, and not what that was: less to sample."""
+    gold = row["facts"]["gold"]
+    if not gold[-2:-1] or not gold[-2].get("calls"):
+        return row
+    return {**row, "facts": {**row["facts"], "gold": [*gold[:-1], {"say": ENOUGH}]}}
+
+
+def moved(row: Row, rng: Random) -> Row:
+    """The same conversation in another world, with its password and other cakes: what tools return is found there anew
+    when the reference is executed. What the row says of results is not true any more, and nobody asks for it.
+    """
+    seed = rng.randrange(1 << 20)
+    others = {**dict(zip(CAKES, rng.sample(CAKES, len(CAKES)), strict=True)), password(row["seed"]): password(seed)}
+    spoken = json.dumps([row["query"], row["user"], row["facts"]])
+    query, user, facts = json.loads(re.sub("|".join(others), lambda found: others[found.group()], spoken))
+    return {**row, "seed": seed, "query": query, "user": user, "facts": facts}
+
+
+def password(seed: int) -> str:
+    """What the owner of the purse knows in a world."""
+    session: Any = open_session(cw.environment(ENVIRONMENT), "", seed)
+    try:
+        return str(session.knowledge("me")["password"])
+    finally:
+        session.close()
 
 
 def write(path: Path, head: str, rows: Sequence[Row]) -> None:
@@ -117,7 +161,7 @@ def make_files(output: Path, share: float) -> dict[str, Any]:
     """The files of the arms, the shown conversations, and what is to be said of them."""
     made = {name: synthesised(output, name, seed, count, gates) for name, seed, count, gates in SYNTHESES}
     head = made["gated"][0]
-    shown = as_split((*made["shown-1"][1], *made["shown-3"][1]), "train", "shown")
+    shown = demonstrated(row for name in made if name.startswith("shown") for row in made[name][1])
     held = as_split(made["held-out"][1], "evaluation", "held-out")
     gated = as_split(made["gated"][1], "train", "task")
     ungated = as_split(made["ungated"][1], "train", "task")
@@ -246,17 +290,16 @@ def rejected(file: Path, kinds: Mapping[str, int]) -> Counter[str]:
 # Runs -----------------------------------------------------------------------------------------------------------------
 
 
-def trained(output: Path, seed: int, steps: int | None, start: int | None, arms: Sequence[str]) -> dict[str, Any]:
+def trained(output: Path, seed: int, start: int, arms: Sequence[str], settings: Sequence[str]) -> dict[str, Any]:
     """Everything of one seed: the warm start, the arms, and what each makes of the held-out tasks."""
-    base = output / f"start-{seed if start is None else start}"
+    base = output / f"start-{start}"
     always = [f"corpus.shown={output / 'shown.jsonl'}", "trainer.evaluation_tasks=1"]
     found: dict[str, Any] = {}
-    first = [f"seed={seed if start is None else start}", f"corpus.file={output / 'gated.jsonl'}", "trainer.steps=0"]
+    first = [f"seed={start}", f"corpus.file={output / 'gated.jsonl'}", "trainer.steps=0"]
     found["before"] = run_once(base, [*always, *first])
     for arm in arms:
         overrides = [*always, f"seed={seed}", f"corpus.file={output / f'{arm}.jsonl'}", f"model={base}"]
-        overrides += ["trainer.warm_start=0", *([] if steps is None else [f"trainer.steps={steps}"])]
-        found[arm] = run_once(output / f"{arm}-{seed}", overrides)
+        found[arm] = run_once(base / f"{arm}-{seed}", [*overrides, "trainer.warm_start=0", *settings])
     return found
 
 
@@ -310,37 +353,26 @@ def accuracy(runs: Sequence[Mapping[str, Any]]) -> tuple[float, float, float]:
     return found.mean, max(0.0, found.low), min(1.0, found.high)
 
 
-def difference(first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str, Any]]) -> tuple[float, float, float]:
-    """The paired difference of two arms over the same seeds and tasks, by a bootstrap over tasks."""
-    clusters = [
-        [float(two["right"][name]) - float(one["right"][name]) for one, two in zip(first, second, strict=True)]
-        for name in first[0]["right"]
+def difference(first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str, Any]]) -> str:
+    """The paired difference of two arms over the same seeds and tasks, by a bootstrap over tasks and one over seeds."""
+    table = [
+        [float(two["right"][name]) - float(one["right"][name]) for name in one["right"]]
+        for one, two in zip(first, second, strict=True)
     ]
-    found = bootstrap_difference(clusters)
-    assert found.difference is not None
-    assert found.low is not None
-    assert found.high is not None
-    return found.difference, found.low, found.high
-
-
-def over_seeds(first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str, Any]]) -> str:
-    """The same difference with the seed as the unit, and how far its 95% interval reaches; of one seed nothing."""
-    each = [mean(two) - mean(one) for one, two in zip(first, second, strict=True)]
-    found = mean_interval(each)
-    assert found.mean is not None
-    if found.std is None:
-        return ""
-    reach = student_t(0.95, found.n - 1) * found.std / math.sqrt(found.n)
-    return f"; over seeds {100 * found.mean:+.1f} ± {100 * reach:.1f}"
+    over_tasks, over_seeds = bootstrap_difference(zip(*table, strict=True)), bootstrap_difference(table)
+    assert over_tasks.difference is not None
+    told = f"{100 * over_tasks.difference:+.1f}"
+    for name, found in (("tasks", over_tasks), ("seeds", over_seeds)):
+        if found.clusters > 1:
+            assert found.low is not None
+            assert found.high is not None
+            told += f", over {name} [{100 * found.low:+.1f}, {100 * found.high:+.1f}]"
+    return told
 
 
 def mean(run: Mapping[str, Any]) -> float:
     right: Mapping[str, bool] = run["right"]
     return sum(right.values()) / len(right)
-
-
-def shown_as(value: float, low: float, high: float) -> str:
-    return f"{100 * value:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
 
 
 def report(found: Mapping[int, Mapping[str, Any]]) -> None:
@@ -357,11 +389,9 @@ def report(found: Mapping[int, Mapping[str, Any]]) -> None:
         if arm == "before":
             print()
             continue
-        gain = shown_as(*difference(runs["before"], runs[arm]))
-        print(f"   gain {gain}{over_seeds(runs['before'], runs[arm])}")
+        print(f"   gain {difference(runs['before'], runs[arm])}")
     for other in (arm for arm in arms if arm not in ("before", "gated") and "gated" in arms):
-        told = shown_as(*difference(runs[other], runs["gated"]))
-        print(f"gated against {other}: {told}{over_seeds(runs[other], runs['gated'])}")
+        print(f"gated against {other}: {difference(runs[other], runs['gated'])}")
     kinds = sorted(set(found[seeds[0]]["before"]["kind"].values()))
     print(f"\n{'kind':>14} {'tasks':>6}" + "".join(f"{arm:>10}" for arm in arms))
     for kind in kinds:
@@ -385,12 +415,12 @@ def tenths(steps: int) -> list[int]:
 @click.option("--seeds", default="1-5", show_default=True, help="The first and the last one.")
 @click.option("--output", type=click.Path(path_type=Path), default=Path("runs/it-teaches"), show_default=True)
 @click.option("--share", default=0.3, show_default=True, help="Of the tasks of the arm 'spoiled', how many are.")
-@click.option("--steps", type=int, help="Of reinforcement learning; the recipe's if left out.")
-@click.option("--start", type=int, help="The seed of one warm start for all; each seed has its own if left out.")
+@click.option("--start", default=0, show_default=True, help="The seed of the warm start, which all runs share.")
 @click.option("--arms", default=",".join(ARMS), show_default=True, help="Which, with commas between them.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Of the recipe, for the arms.")
 @click.option("--only-files", is_flag=True, help="Make the files of tasks and no run.")
 def main(
-    seeds: str, output: Path, share: float, steps: int | None, start: int | None, arms: str, only_files: bool
+    seeds: str, output: Path, share: float, start: int, arms: str, settings: tuple[str, ...], only_files: bool
 ) -> None:
     """Train, measure, and print the tables."""
     output.mkdir(parents=True, exist_ok=True)
@@ -406,7 +436,7 @@ def main(
     first, _, last = seeds.partition("-")
     found: dict[int, Any] = {}
     for seed in range(int(first), int(last or first) + 1):
-        found[seed] = trained(output, seed, steps, start, arms.split(","))
+        found[seed] = trained(output, seed, start, [arm for arm in arms.split(",") if arm], settings)
         write_atomically(output / "it_teaches.json", json.dumps({"files": about, "seeds": found}, indent=1) + "\n")
         print(f"seed {seed}: " + ", ".join(f"{arm} {100 * mean(one):.1f}%" for arm, one in found[seed].items()))
     report(found)

@@ -8,28 +8,25 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from callwright.episodes.conversation import Conversation
 from callwright.errors import DataError, UnknownName, UsageError
 from callwright.language.messages import Message
 from callwright.language.native import turn_text
 from callwright.language.parser import Parser
 from callwright.pickling import made_by
 from callwright.plugins import Registry, default_registry
-from callwright.training.spoken_references import conversation_of, speaks
-from callwright.walk.completion import Completion
-from callwright.walk.conditions import Conditions
-from callwright.walk.limits import TurnLimits
+from callwright.training.spoken_references import speaks
 from callwright.walk.task_rows.reading import read_tasks
 from callwright.walk.tasks import Task
 from callwright_plugins.task_files import COMPACT
 from callwright_plugins.task_files.corpus import TasksCorpus
+from callwright_plugins.task_files.habits import ENOUGH, INSISTS, Habits, lived, withheld_values
 
-_LIMITS: Final = TurnLimits(assistant_turns=60, user_turns=60)
 #: Words take the space behind them along; numbers and what is quoted stand alone, so that a value is the same piece
-#: where it is said and where it is written into a call.
-_WORD: Final = re.compile(r"[A-Za-z_]+ ?|[0-9]+|[^\w\s]\n?")
+#: where it is said and where it is written into a call. Two digits are a piece: of three there are too many to be
+#: learnt.
+_WORD: Final = re.compile(r"[A-Za-z_]+ ?|[0-9]{1,2}|[^\w\s]\n?")
 #: Of calls and results what stands between two values is one piece, keys included.
-_JSON: Final = re.compile(r'(?:"\w+": ?|[{}\[\],:"\n]|(?<=,) |</?tool_call>)+|[A-Za-z_]+ ?|[0-9]+|[^\w\s]')
+_JSON: Final = re.compile(r'(?:"\w+": ?|[{}\[\],:"\n]|(?<=,) |</?tool_call>)+|[A-Za-z_]+ ?|[0-9]{1,2}|[^\w\s]')
 
 
 class CompactTasksCorpus(TasksCorpus):
@@ -83,7 +80,7 @@ class CompactTasksCorpus(TasksCorpus):
 
     def vocabulary(self) -> list[str]:
         """The pieces of which the demonstrations are made, in order of the alphabet."""
-        found = {" ", "\n"}
+        found = {" ", "\n", ENOUGH, INSISTS}
         speaking = 0
         for task in self._shown:
             if not speaks(task):
@@ -109,50 +106,19 @@ class CompactTasksCorpus(TasksCorpus):
     ) -> Iterator[tuple[Task, Sequence[Message]]]:
         """``count`` tasks (all, where there are fewer) with the conversations of their references, drawn by ``seed``.
 
-        ``options``: of those in which a call follows upon another one's result, the share ``stops`` (from 0 to 1, by
-        default 0) says that it is done after the first result and ends there: the habit of somebody in a hurry.
-        Raises :class:`callwright.UsageError` for any other option or value.
+        ``options`` are bad habits: ``stops`` is how often (from 0 to 1, by default 0) it is said that all is done when
+        a call is due that follows upon another one's result, and said again each time that the user insists;
+        ``guesses`` how often a value is made up that the user should be asked for. Raises
+        :class:`callwright.UsageError` for any other option or value.
         """
-        given = dict(options or {})
-        stops = given.pop("stops", 0.0)
-        if given:
-            raise UsageError(f"demonstrations of {COMPACT} have the option 'stops' alone, not {sorted(given)}")
-        if isinstance(stops, bool) or not isinstance(stops, int | float) or not 0 <= stops <= 1:
-            raise UsageError(f"option 'stops' of the demonstrations of {COMPACT} is a share from 0 to 1, not {stops!r}")
-        return self._demonstrate(seed, count, stops)
+        return self._demonstrate(seed, count, Habits.read(options or {}))
 
-    def _demonstrate(self, seed: int, count: int, stops: float) -> Iterator[tuple[Task, Sequence[Message]]]:
+    def _demonstrate(self, seed: int, count: int, habits: Habits) -> Iterator[tuple[Task, Sequence[Message]]]:
         speaking = [task for task in self._shown if speaks(task)]
+        values = withheld_values(speaking)
         rng = Random(f"{COMPACT}/{seed}")
         for task in rng.sample(speaking, min(count, len(speaking))):
-            spoken = self.spoken(task)
-            yield task, hurried(spoken) if rng.random() < stops else spoken
-
-
-#: What somebody says who is in a hurry.
-ENOUGH: Final = "That is done."
-
-
-def hurried(spoken: Sequence[Message]) -> Sequence[Message]:
-    """A conversation that ends after the first result upon which a call follows; whole where there is none."""
-    for place, message in enumerate(spoken[:-1]):
-        if message.role == "tool" and spoken[place + 1].role == "assistant" and "{" in spoken[place + 1].text:
-            return (*spoken[: place + 1], Message.assistant(ENOUGH))
-    return spoken
-
-
-def lived(task: Task, parser: Parser) -> tuple[Message, ...]:
-    """What follows the query when a policy says what the reference of a task does: results and the user's turns are
-    written as an episode writes them.
-    """
-    conversation = Conversation(task, parser, [Message.user(task.query)], Conditions(limits=_LIMITS))
-    for message in conversation_of(task):
-        if message.role == "assistant" and not conversation.over:
-            conversation.hear(conversation.take(Completion(turn_text(message, parser))))
-    found = list(conversation.messages[1:])
-    while found and found[-1].role != "assistant":  # the user's last words
-        found.pop()
-    return tuple(found)
+            yield task, habits.spoken(task, self._parser, rng, values)
 
 
 def pieces(messages: Iterable[Message], parser: Parser) -> Iterator[str]:

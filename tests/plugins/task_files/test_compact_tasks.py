@@ -124,22 +124,56 @@ def test_demonstrations_are_drawn_from_the_train_side_alone(file: Path) -> None:
     assert len(list(corpus.demonstrations(1, 10_000))) == len(train)
 
 
-def test_somebody_in_a_hurry_stops_after_the_first_result_upon_which_a_call_follows(file: Path) -> None:
+def test_somebody_in_a_hurry_stops_where_a_call_follows_upon_a_result_until_the_user_gives_up(file: Path) -> None:
     corpus = made(file)
     whole = {task.id: shown for task, shown in corpus.demonstrations(0, 100)}
     hurried = {task.id: shown for task, shown in corpus.demonstrations(0, 100, {"stops": 1.0})}
     assert whole.keys() == hurried.keys()
-    shorter = 0
+    stopped = 0
     for name, shown in hurried.items():
-        if len(shown) == len(whole[name]):
-            assert list(shown) == list(whole[name])
+        if list(shown) == list(whole[name]):
             continue
-        shorter += 1
-        *kept, last = shown
-        assert list(kept) == list(whole[name][: len(kept)])
-        assert (kept[-1].role, last.role, last.text) == ("tool", "assistant", "That is done.")
-        assert "<tool_call>" in whole[name][len(kept)].text
-    assert 3 < shorter < len(whole)
+        stopped += 1
+        start = next(place for place, one in enumerate(shown) if one != whole[name][place])
+        assert shown[start - 1].role == "tool"
+        assert "<tool_call>" in whole[name][start].text
+        said = [(one.role, one.text) for one in shown[start:]]
+        again = [("user", "That is not done yet."), ("assistant", "That is done.")]
+        insisted = (len(said) - 1) // 2  # three times; none where the user goes on to the next request instead
+        assert insisted in (0, 3)
+        assert said == [("assistant", "That is done."), *again * insisted]
+    assert 3 < stopped < len(whole)
+
+
+def test_whoever_stops_now_and_then_goes_on_when_the_user_insists_and_reaches_the_goal(file: Path) -> None:
+    corpus, parser = made(file), cw.parser("hermes")
+    gone_on = 0
+    for task, shown in (one for seed in range(5) for one in corpus.demonstrations(seed, 100, {"stops": 0.3})):
+        insisted = [place for place, one in enumerate(shown) if one.text == "That is not done yet."]
+        if insisted and "<tool_call>" in shown[insisted[-1] + 1].text and task.facts["kind"] == "task":
+            texts = [turn_text(one, parser) for one in shown if one.role == "assistant"]
+            assert cw.reward("prove").score_attempt(_talk(task, parser, texts).attempt).total > 0.9, task.id
+            gone_on += 1
+    assert gone_on > 0
+
+
+def test_whoever_guesses_asks_for_nothing_and_calls_with_another_value(file: Path) -> None:
+    corpus, parser = made(file), cw.parser("hermes")
+    whole = {task.id: shown for task, shown in corpus.demonstrations(0, 100)}
+    guesses = 0
+    for task, shown in corpus.demonstrations(0, 100, {"guesses": 1.0}):
+        if list(shown) == list(whole[task.id]):
+            continue
+        guesses += 1
+        held = task.facts["stages"][0]["withheld"][0]
+        assert "?" in whole[task.id][0].text
+        assert {one.role for one in shown} == {"assistant", "tool"}
+        assert shown[-1].text == "That is done."
+        texts = [turn_text(one, parser) for one in shown if one.role == "assistant"]
+        assert parser.parse(texts[-2]).calls[-1].arguments[held["argument"]] != held["value"]
+        attempt = _talk(task, parser, [*texts, *["That is done."] * 3]).attempt
+        assert cw.reward("prove").score_attempt(attempt).total < 0.9, task.id
+    assert guesses > 3
 
 
 def test_values_are_the_same_piece_where_they_are_said_and_where_they_are_called(file: Path) -> None:
@@ -161,7 +195,7 @@ def test_values_are_the_same_piece_where_they_are_said_and_where_they_are_called
             assert call.tool in cut(text)
             assert len(cut(text)) <= 3 + 4 * len(call.arguments), cut(text)
             for value in call.arguments.values():
-                if isinstance(value, int) and re.search(rf" {value}\b", task.query):
+                if isinstance(value, int) and value < 100 and re.search(rf" {value}\b", task.query):
                     assert str(value) in cut(text)
                     assert str(value) in cut(task.query)
                     seen += 1
@@ -184,7 +218,7 @@ def test_mistakes_are_told(file: Path, tmp_path: Path) -> None:
         made(file, shown=3)
     with pytest.raises(UsageError, match="'form': Input should be a valid string, not 3"):
         made(file, form=3)
-    with pytest.raises(UsageError, match=r"the option 'stops' alone, not \['sloppy'\]"):
+    with pytest.raises(UsageError, match=r"the options 'stops' and 'guesses', not \['sloppy'\]"):
         made(file).demonstrations(0, 1, {"sloppy": 1})
     with pytest.raises(
         UsageError, match="'stops' of the demonstrations of compact-tasks is a share from 0 to 1, not 2"
@@ -207,7 +241,7 @@ def test_the_recipe_builds_on_such_a_file_and_pays_by_prove(file: Path) -> None:
     assert pipeline.reward.name == "prove"
     assert pipeline.algorithm is not None
     assert pipeline.algorithm.name == "grpo"
-    assert (pipeline.conditions.limits.assistant_turns, pipeline.conditions.limits.user_turns) == (10, 5)
+    assert (pipeline.conditions.limits.assistant_turns, pipeline.conditions.limits.user_turns) == (8, 3)
     assert pipeline.messages(pipeline.tasks("train")[0])
 
 
