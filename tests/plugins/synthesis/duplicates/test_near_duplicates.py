@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 from fractions import Fraction
 from random import Random
+from typing import TypeVar
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callwright.errors import UsageError
+from callwright.errors import MissingExtra, UsageError
 from callwright.language.program import Call, Reference
-from callwright_plugins.synthesis.duplicates import jaccard as module
+from callwright_plugins.synthesis import duplicates
+from callwright_plugins.synthesis.duplicates import join
+from callwright_plugins.synthesis.duplicates import keys as module
 from callwright_plugins.synthesis.duplicates.elements import elements, shingles
 from callwright_plugins.synthesis.duplicates.jaccard import jaccard, near_duplicates
 
+T = TypeVar("T")
 
-def compared(sets: list[frozenset[int]], threshold: str) -> dict[int, int]:
+
+def compared(sets: list[frozenset[T]], threshold: str) -> dict[int, int]:
     """The decisions by comparing each set with every earlier one that stays."""
     kept: list[int] = []
     dropped: dict[int, int] = {}
@@ -148,6 +155,33 @@ def test_the_first_one_that_stays_is_the_reason() -> None:
     between = frozenset([*range(8), 20, 21])
     assert near_duplicates([other, one, between], 0.6) == {2: 0}
     assert near_duplicates([one, other, between], 0.6) == {2: 0}
+
+
+def test_where_the_blocks_end_changes_no_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    sets = drawn(400, Random("blocks"), 60, 14)
+    for first, largest, candidates, rows in ((1, 1, 1, 1), (7, 32, 50, 3), (1000, 1000, 10, 100)):
+        monkeypatch.setattr(join, "FIRST_BLOCK", first)
+        monkeypatch.setattr(join, "LARGEST_BLOCK", largest)
+        monkeypatch.setattr(join, "CANDIDATES", candidates)
+        monkeypatch.setattr(module, "ROWS", rows)
+        assert near_duplicates(sets) == compared(sets, "0.7")
+
+
+def test_elements_whose_sums_are_the_same_are_held_against_each_other_row_for_row(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sets = drawn(300, Random("sums"), 60, 14)
+    monkeypatch.setattr(module, "_MIX", (np.uint64(0),) * 3)  # every sum and every key of several parts is the same
+    assert near_duplicates(sets) == compared(sets, "0.7")
+
+
+def test_without_numpy_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, join.__name__)
+    monkeypatch.delattr(duplicates, "join")
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    monkeypatch.delitem(sys.modules, module.__name__)
+    with pytest.raises(MissingExtra, match=r"pip install 'callwright\[synthesis\]'"):
+        near_duplicates([])
 
 
 def test_empty_sets_are_like_each_other_alone() -> None:
