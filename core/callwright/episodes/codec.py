@@ -65,6 +65,13 @@ class _Decoding:
         with _ENCODING:
             return list(self.tokenizer.encode(text, add_special_tokens=False, **split))
 
+    def _encode_all(self, texts: Sequence[str], **options: Any) -> list[list[int]]:
+        """Ids of several texts, tokenised at once where the tokenizer can: a fast one does it in threads."""
+        with _ENCODING:
+            if texts and callable(self.tokenizer):
+                return [list(ids) for ids in self.tokenizer(list(texts), **options)["input_ids"]]
+            return [list(self.tokenizer.encode(text, **options)) for text in texts]
+
     def _encode_around(self, text: str, contents: Sequence[str]) -> list[int]:
         """Ids of a rendered text in which the special tokens of ``contents`` are text, and those around it control.
 
@@ -134,7 +141,16 @@ class ChatCodec(_Decoding):
 
         Raises :class:`callwright.errors.DataError` if the template refuses them or does not show an offered tool.
         """
-        return self.conversation_ids(messages, task.offered.values(), name=f"the prompt of task {task.id!r}")
+        return self.conversation_ids(messages, task.offered.values(), name=_prompt_of(task))
+
+    def prompts_ids(self, prompts: Sequence[tuple[Sequence[Message], Task]]) -> list[tuple[int, ...]]:
+        """The prompts of several tasks, tokenised at once: each is what :meth:`prompt_ids` gives.
+
+        Raises :class:`callwright.errors.DataError` as that does.
+        """
+        texts = [self._text(messages, task.offered.values(), _prompt_of(task)) for messages, task in prompts]
+        options = {"add_special_tokens": False} if self._templated else {}
+        return [tuple(ids) for ids in self._encode_all(texts, **options)]
 
     def conversation_ids(
         self, messages: Sequence[Message], tools: Iterable[ToolSpec] = (), *, name: str = "the conversation"
@@ -145,10 +161,15 @@ class ChatCodec(_Decoding):
         the messages. Raises :class:`callwright.errors.DataError` if the template refuses them or does not show an
         offered tool or an assistant's calls.
         """
+        text = self._text(messages, tools, name)
         if not self._templated:
-            plain = "\n\n".join(message.text.strip() for message in messages) + "\n\n"
             with _ENCODING:
-                return tuple(self.tokenizer.encode(plain))
+                return tuple(self.tokenizer.encode(text))
+        return tuple(self._encode(text))
+
+    def _text(self, messages: Sequence[Message], tools: Iterable[ToolSpec], name: str) -> str:
+        if not self._templated:
+            return "\n\n".join(message.text.strip() for message in messages) + "\n\n"
         options: dict[str, Any] = {}
         offered = [spec for spec in tools if not spec.hidden] if self.tools_in_template else []
         if self.tools_in_template:
@@ -173,7 +194,7 @@ class ChatCodec(_Decoding):
                 f"the chat template does not show the offered tool {missing[0]!r} ({name}); "
                 "use tools_in_template = false, which lists the tools in the system message"
             )
-        return tuple(self._encode(text))
+        return text
 
     def render(self, messages: Sequence[Message], *, generation: bool = True, **options: Any) -> str:
         """The text of messages; ``generation``: with the generation prompt. Raises whatever the template raises."""
@@ -304,6 +325,10 @@ class ChatCodec(_Decoding):
         return following, contents, head
 
 
+def _prompt_of(task: Task) -> str:
+    return f"the prompt of task {task.id!r}"
+
+
 def _forms(content: str) -> tuple[str, ...]:
     """How templates show a content: as it is, or as a JSON string (Llama 3.1 does so with results)."""
     return content.strip(), json.dumps(content, ensure_ascii=False), json.dumps(content)
@@ -386,7 +411,14 @@ class PlainCodec(_Decoding):
 
     def prompt_ids(self, messages: Sequence[Message], task: Task) -> tuple[int, ...]:
         """The compact text, after the token that begins a text if the tokenizer has one. The messages play no part."""
-        ids = self._encode(self._prompt(task))
+        return self._begun(self._encode(self._prompt(task)))
+
+    def prompts_ids(self, prompts: Sequence[tuple[Sequence[Message], Task]]) -> list[tuple[int, ...]]:
+        """The prompts of several tasks, tokenised at once: each is what :meth:`prompt_ids` gives."""
+        texts = [self._prompt(task) for _, task in prompts]
+        return [self._begun(ids) for ids in self._encode_all(texts, add_special_tokens=False)]
+
+    def _begun(self, ids: Sequence[int]) -> tuple[int, ...]:
         begin = self.tokenizer.bos_token_id
         return (begin, *ids) if begin is not None else tuple(ids)
 

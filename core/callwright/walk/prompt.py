@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+
+from attrs import frozen
 
 from callwright.capability import has
 from callwright.environments.hazards.policy import Hazards
@@ -280,8 +283,26 @@ def _offered(task: Task) -> str:
 
 
 def described(tools: Iterable[ToolSpec]) -> str:
-    """Tools as they are listed: a line each."""
-    return "\n".join(describe_tools(tools))
+    """Tools as they are listed: a line each. Tasks that share their tools share the list, which is written once."""
+    return _listed(_Same(tuple(tools)))
+
+
+@frozen(eq=False)
+class _Same:
+    """Tools that are the very same objects, so that nothing of them has to be compared."""
+
+    specs: tuple[ToolSpec, ...]
+
+    def __hash__(self) -> int:
+        return hash(tuple(map(id, self.specs)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and [*map(id, self.specs)] == [*map(id, other.specs)]
+
+
+@lru_cache(maxsize=256)
+def _listed(tools: _Same) -> str:
+    return "\n".join(describe_tools(tools.specs))
 
 
 def describe_tools(specs: Iterable[ToolSpec]) -> list[str]:

@@ -32,8 +32,8 @@ from callwright.walk.reward import TRUNCATED, Reward
 from callwright.walk.tasks import Task
 from callwright.walk.trace import observations
 from callwright_plugins.openrlhf_trainer.configuration import load_pipeline, make_codec, read_configuration
-from callwright_plugins.openrlhf_trainer.export import digest_of_ids
 from callwright_plugins.openrlhf_trainer.groups import Groups, RewardGroup, grid_step, share, steady
+from callwright_plugins.openrlhf_trainer.prompts import digest_of_ids
 from callwright_plugins.openrlhf_trainer.spool import SpoolWriter
 
 if TYPE_CHECKING:

@@ -7,12 +7,11 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import asdict, evolve, field, frozen
 
 from callwright.capability import has
-from callwright.episodes.token_episode import Codec
 from callwright.errors import DataError, UsageError
 from callwright.pipeline import Pipeline, build_pipeline
 from callwright.plugins import PluginSource
@@ -20,6 +19,9 @@ from callwright.recipe_file import load_recipe
 from callwright.training.run_folder import write_atomically
 from callwright.walk.corpora.capabilities import WritesPrompts
 from callwright.walk.limits import TruncationPolicy, TurnLimits
+
+if TYPE_CHECKING:
+    from callwright.episodes.codec import ChatCodec, PlainCodec
 
 
 @frozen
@@ -102,7 +104,7 @@ def standing_in(folder: str) -> Iterator[None]:
 
 def make_codec(
     tokenizer: Any, pipeline: Pipeline, form: str, ends: frozenset[int], template_options: Mapping[str, Any]
-) -> Codec:
+) -> ChatCodec | PlainCodec:
     """The form of prompts that the trainer ``local`` gives the same model: the ids come out the same.
 
     Raises :class:`callwright.UsageError` for the compact form of a corpus that has none.

@@ -13,23 +13,14 @@ import os
 import random
 import sys
 from collections.abc import Iterator, Sequence
-from hashlib import blake2b
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, TypeVar
 
 from callwright.errors import CallwrightError, DataError, UsageError
 from callwright.training.run_folder import write_atomically
-from callwright.walk.tasks import Task
-from callwright_plugins.openrlhf_trainer.configuration import (
-    Configuration,
-    load_pipeline,
-    make_codec,
-    read_configuration,
-)
-
-if TYPE_CHECKING:
-    from callwright.episodes.token_episode import Codec
-    from callwright.pipeline import Pipeline
+from callwright_plugins.openrlhf_trainer.configuration import Configuration, load_pipeline, read_configuration
+from callwright_plugins.openrlhf_trainer.prompts import Prompt, all_prompts, load_tokenizer, make_renderer
 
 #: Beside a model that was trained with a corpus's compact prompt, as the trainer ``local`` writes it.
 NOTE = "callwright_policy.json"
@@ -43,66 +34,80 @@ def export(folder: Path, tokenizer: Any = None, ends: Sequence[int] | None = Non
     """
     configuration = read_configuration(folder / "config.json")
     pipeline = load_pipeline(configuration)
+    config = folder / "config.json" if tokenizer is None else None  # by which processes load the same tokenizer
     if tokenizer is None:
         tokenizer = load_tokenizer(configuration.model)
     if ends is None:
         ends = generation_ends(configuration.model)
     form = prompt_form(configuration)
-    codec = make_codec(tokenizer, pipeline, form, frozenset(ends), configuration.template_options)
+    renderer = make_renderer(pipeline, configuration, tokenizer, form, ends)
     corpus = pipeline.recipe.recipe.corpus
-    train, too_long = _rendered(pipeline, codec, pipeline.tasks(corpus.train), configuration)
+    made = partial(all_prompts, renderer, config=config, form=form, ends=ends)
+    rendered = list(made(corpus.train, range(len(pipeline.tasks(corpus.train)))))
+    train = [prompt for prompt in rendered if prompt is not None]
+    too_long = len(rendered) - len(train)
     if not train:
         raise DataError(
             f"all {too_long} prompts of the split {corpus.train!r} have more than {configuration.max_prompt_tokens} "
             "tokens; raise trainer.max_prompt_tokens"
         )
     seed = pipeline.conditions.seed
-    drawn = draw([task for task, _ in train], configuration.depths, configuration.steps * configuration.prompts, seed)
-    shown = {task.id: ids for task, ids in train}
+    drawn = draw(train, configuration.depths, configuration.steps * configuration.prompts, seed)
     rate = configuration.rollouts_per_step / configuration.prompts
     lines = (
         _row(
-            codec,
-            task,
-            shown[task.id],
+            prompt,
             row=row,
             split=corpus.train,
             copies=configuration.group,
             logged=min(configuration.group, int((row + 1) * rate) - int(row * rate)),
         )
-        for row, task in enumerate(drawn)
+        for row, prompt in enumerate(drawn)
     )
     count = _write(folder / "train.jsonl", lines)
-    chosen = per_depth(pipeline.tasks(corpus.evaluation), configuration.evaluation_tasks)
-    measured, evaluation_too_long = _rendered(pipeline, codec, chosen, configuration)
+    depths = [task.depth for task in pipeline.tasks(corpus.evaluation)]
+    chosen = list(made(corpus.evaluation, per_depth(depths, configuration.evaluation_tasks)))
+    measured = [prompt for prompt in chosen if prompt is not None]
     evaluated = _write(
         folder / "evaluation.jsonl",
         (
-            _row(codec, task, ids, row=row, split=corpus.evaluation, copies=1, logged=0, measured=True)
-            for row, (task, ids) in enumerate(measured)
+            _row(prompt, row=row, split=corpus.evaluation, copies=1, logged=0, measured=True)
+            for row, prompt in enumerate(measured)
         ),
     )
-    made = {
+    end_texts = [tokenizer.decode([end], skip_special_tokens=False) for end in sorted(renderer.codec.ends)]
+    said = {
         "form": form,
         "ends": sorted(ends),
-        "end_texts": [tokenizer.decode([end], skip_special_tokens=False) for end in sorted(codec.ends)],
+        "end_texts": end_texts,
         "rows": count,
         "tasks": len(train),
         "too_long": too_long,
         "evaluation_rows": evaluated,
-        "evaluation_too_long": evaluation_too_long,
-        "longest_prompt": max(len(ids) for _, ids in train),
+        "evaluation_too_long": len(chosen) - len(measured),
+        "longest_prompt": max(prompt.length for prompt in train),
     }
-    write_atomically(folder / "prompts.json", json.dumps(made, indent=2) + "\n")
-    return made
+    write_atomically(folder / "prompts.json", json.dumps(said, indent=2) + "\n")
+    return said
 
 
-def draw(tasks: Sequence[Task], depths: Sequence[int] | None, count: int, seed: int) -> Iterator[Task]:
+class HasDepth(Protocol):
+    """A task, or what is exported of one."""
+
+    @property
+    def depth(self) -> int:
+        """The depth of the task."""
+
+
+Drawn = TypeVar("Drawn", bound=HasDepth)
+
+
+def draw(tasks: Sequence[Drawn], depths: Sequence[int] | None, count: int, seed: int) -> Iterator[Drawn]:
     """``count`` tasks: every one once, in an order of this seed, before any comes again; of each listed depth likewise.
 
     Raises :class:`callwright.UsageError` for a depth that no task has.
     """
-    pools: dict[int | None, list[Task]] = {None: list(tasks)}
+    pools: dict[int | None, list[Drawn]] = {None: list(tasks)}
     for task in tasks:
         pools.setdefault(task.depth, []).append(task)
     for depth in depths or ():
@@ -114,7 +119,7 @@ def draw(tasks: Sequence[Task], depths: Sequence[int] | None, count: int, seed: 
     return (next(streams[turns[place % len(turns)]]) for place in range(count))
 
 
-def _again_and_again(tasks: Sequence[Task], seed: str) -> Iterator[Task]:
+def _again_and_again(tasks: Sequence[Drawn], seed: str) -> Iterator[Drawn]:
     rng = random.Random(seed)
     while True:
         order = list(tasks)
@@ -122,20 +127,15 @@ def _again_and_again(tasks: Sequence[Task], seed: str) -> Iterator[Task]:
         yield from order
 
 
-def per_depth(tasks: Sequence[Task], count: int | None) -> list[Task]:
-    """The first ``count`` tasks of each depth, in their order; all of them without a count."""
+def per_depth(depths: Sequence[int], count: int | None) -> list[int]:
+    """The places of the first ``count`` tasks of each depth, in their order; all of them without a count."""
     seen: dict[int, int] = {}
     chosen = []
-    for task in tasks:
-        seen[task.depth] = seen.get(task.depth, 0) + 1
-        if count is None or seen[task.depth] <= count:
-            chosen.append(task)
+    for place, depth in enumerate(depths):
+        seen[depth] = seen.get(depth, 0) + 1
+        if count is None or seen[depth] <= count:
+            chosen.append(place)
     return chosen
-
-
-def digest_of_ids(ids: Sequence[int]) -> str:
-    """A short digest of a prompt: the engine's process must come to the same ids."""
-    return blake2b(json.dumps(list(ids)).encode(), digest_size=8).hexdigest()
 
 
 def prompt_form(configuration: Configuration) -> str:
@@ -148,16 +148,6 @@ def prompt_form(configuration: Configuration) -> str:
     except (OSError, ValueError) as error:
         raise DataError(f"{note} cannot be read: {error}") from error
     return "compact" if isinstance(noted, dict) and noted.get("prompt") == "compact" else "chat"
-
-
-def load_tokenizer(model: str) -> Any:
-    """The tokenizer of a directory or of a name. Raises :class:`callwright.errors.DataError` if there is none."""
-    from transformers import AutoTokenizer
-
-    try:
-        return AutoTokenizer.from_pretrained(model)
-    except (OSError, ValueError) as error:
-        raise DataError(f"the tokenizer of {model!r} cannot be loaded: {error}") from error
 
 
 def generation_ends(model: str) -> list[int]:
@@ -173,43 +163,18 @@ def generation_ends(model: str) -> list[int]:
     return []
 
 
-def _rendered(
-    pipeline: Pipeline, codec: Codec, tasks: Sequence[Task], configuration: Configuration
-) -> tuple[list[tuple[Task, tuple[int, ...]]], int]:
-    """The tasks whose prompts are short enough, with their ids, and how many were not."""
-    room = configuration.limits.context_tokens
-    longest = configuration.max_prompt_tokens if room is None else min(configuration.max_prompt_tokens, room - 1)
-    kept = []
-    for task in tasks:
-        ids = tuple(codec.prompt_ids(pipeline.messages(task), task))
-        if len(ids) <= longest:
-            kept.append((task, ids))
-    return kept, len(tasks) - len(kept)
-
-
-def _row(
-    codec: Any,
-    task: Task,
-    ids: tuple[int, ...],
-    *,
-    row: int,
-    split: str,
-    copies: int,
-    logged: int,
-    measured: bool = False,
-) -> dict[str, Any]:
+def _row(prompt: Prompt, *, row: int, split: str, copies: int, logged: int, measured: bool = False) -> dict[str, Any]:
     label = {
-        "task": task.id,
+        "task": prompt.id,
         "split": split,
         "row": row,
         "copies": copies,
         "logged": logged,
         "evaluation": measured,
-        "prompt": digest_of_ids(ids),
+        "prompt": prompt.digest,
     }
-    prompt = codec.tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)
-    shown = {"prompt": prompt, "label": json.dumps(label)}
-    return {**shown, "datasource": f"depth {task.depth}"} if measured else shown
+    shown = {"prompt": prompt.text, "label": json.dumps(label)}
+    return {**shown, "datasource": f"depth {prompt.depth}"} if measured else shown
 
 
 def _write(path: Path, rows: Iterator[dict[str, Any]]) -> int:

@@ -256,8 +256,8 @@ class Options(OptionTable):
             raise ValueError(f"context_parallel needs flash-attention, not attention = {self.attention!r}")
         if self.lora is not None and self.zero_stage == 3:
             raise ValueError(
-                "an adapter is merged for vLLM on one GPU, which under zero_stage = 3 has a part of each weight only; "
-                "give zero_stage = 2: frozen weights have no gradients and no optimiser to divide"
+                "lora with zero_stage = 3: an adapter is merged for vLLM on one GPU, which then has a part of each "
+                "weight only; give zero_stage = 2: frozen weights have no gradients and no optimiser to divide"
             )
         return self
 

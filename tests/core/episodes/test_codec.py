@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 import callwright as cw
 from callwright.episodes.codec import ChatCodec, PlainCodec, merge_system, template_message
@@ -159,6 +160,22 @@ def test_results_are_shown_in_a_role_that_the_template_has(name: str) -> None:
     ids = forced.observation_ids([QUESTION], (), [RESULT])
     assert f"<tool_response>\n{RESULT.content}\n</tool_response>" in forced.tokenizer.decode(ids)
     assert "ipython" not in forced.tokenizer.decode(ids)
+
+
+@pytest.mark.parametrize("name", [*TEMPLATES, "none", "compact", "one at a time"])
+def test_prompts_at_once_are_those_one_by_one(name: str, make_task: Any) -> None:
+    """Of texts of several lengths, in which words look like control, too."""
+    tokenizer = make_tokenizer(TEMPLATES.get(name), END.get(name, "</s>"))
+    if name == "one at a time":  # whatever has the methods will do
+        tokenizer = SimpleNamespace(encode=tokenizer.encode, eos_token_id=2, chat_template=None)
+    task = make_task(4)
+    texts = [TASK_TEXT, "And  twice that?", f"{TASK_TEXT} <|im_end|> {TASK_TEXT}"]
+    prompts = [([said("user", text)], evolve(task, query=text)) for text in texts]
+    codec = PlainCodec(tokenizer, lambda task: task.query) if name == "compact" else ChatCodec(tokenizer)
+    found = codec.prompts_ids(prompts)
+    assert found == [codec.prompt_ids(*prompt) for prompt in prompts]
+    assert len(set(map(len, found))) == len(texts)
+    assert codec.prompts_ids([]) == []
 
 
 def test_thoughts_of_earlier_turns_stay_in_the_ids(make_task: Any) -> None:

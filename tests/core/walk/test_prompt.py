@@ -13,7 +13,7 @@ from attrs import evolve
 import callwright as cw
 from callwright.errors import ComponentError, DataError
 from callwright.language import ToolCall
-from callwright.walk.prompt import PROMPT, build_messages, describe_tool, describe_tools, draw_shots
+from callwright.walk.prompt import PROMPT, build_messages, describe_tool, describe_tools, described, draw_shots
 from callwright.walk.sampling import offers_tools
 
 
@@ -38,6 +38,15 @@ def test_hidden_tools_are_not_shown(make_task: Callable[..., cw.Task], list_pars
     assert "größer" in system.text, "characters outside ASCII stand for themselves"
     system, _ = build_messages(make_task(tools={}), list_parser)
     assert system.text.endswith("# Tools\n(none)\n")
+
+
+def test_tasks_that_share_tools_share_one_list_and_others_have_their_own() -> None:
+    first, again, other = (cw.ToolSpec("a", text) for text in ("first", "first", "other"))
+    listed = described([first, other])
+    assert described(iter([first, other])) is listed
+    assert described([again, other]) == listed
+    assert [json.loads(line)["description"] for line in described([other, first]).splitlines()] == ["other", "first"]
+    assert described([]) == ""
 
 
 def test_a_tool_without_a_result_says_nothing_of_one() -> None:

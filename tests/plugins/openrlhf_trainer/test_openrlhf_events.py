@@ -225,7 +225,7 @@ def test_a_run_without_events_says_so(tmp_path: Path, model: Path, make_pipeline
         trainer.train(make_pipeline(text), run, reporter=heard)
     assert not (run.path / "metrics.jsonl").exists() or run.rows("metrics.jsonl") == []
     (said,) = [one for one in heard.said if one.startswith("warning: OpenRLHF trained, and ")]
-    assert f"{run.path / 'openrlhf' / 'events'} has no file of this start: metrics.jsonl lacks its steps" in said
+    assert f"{run.path / 'openrlhf' / 'events'} has no file of this start: metrics.jsonl lacks steps" in said
 
 
 def test_a_damaged_file_is_named(following: Following) -> None:

@@ -22,12 +22,15 @@ import callwright as cw
 from callwright.commands.file_formats import schema_of
 from callwright.episodes import PlainCodec
 from callwright.errors import ComponentError, RunError, UsageError
+from callwright.machines import make_executor
 from callwright.machines.interrupts import Interrupted, answered
 from callwright.training.ledger.seals import SEAL, examine, set_aside
 from callwright.training.run_folder import Run
+from callwright_plugins.openrlhf_trainer import prompts
 from callwright_plugins.openrlhf_trainer.agent import Agent, reward_function
 from callwright_plugins.openrlhf_trainer.checkpoints import newest_tag, step_of
 from callwright_plugins.openrlhf_trainer.configuration import Configuration
+from callwright_plugins.openrlhf_trainer.export import export
 from callwright_plugins.openrlhf_trainer.interpreter import NoOpenRLHF, OpenRLHFRefuses
 from callwright_plugins.openrlhf_trainer.prompts import digest_of_ids, load_tokenizer
 from callwright_plugins.openrlhf_trainer.trainer import OpenRLHFTrainer
@@ -185,6 +188,31 @@ def test_exported_prompts(model: Path, make_pipeline: Any, finished: tuple[Run, 
         assert task.query in row["prompt"]
     made = json.loads((run.path / "openrlhf" / "prompts.json").read_text())
     assert made["too_long"] == 0
+
+
+@pytest.mark.slow
+def test_prompts_by_processes_are_the_same_bytes(
+    exported: Path, finished: tuple[Run, Heard], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = exported / "openrlhf"
+    recipe = folder / "recipe.toml"
+    shutil.copy(finished[0].path / "recipe.toml", recipe)
+    written = json.loads((finished[0].path / "openrlhf" / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**written, "recipe": str(recipe)}))
+    files = ("train.jsonl", "evaluation.jsonl", "prompts.json")
+    before = {name: (folder / name).read_bytes() for name in files}
+    for name in files:
+        (folder / name).unlink()
+    asked: list[int] = []
+    monkeypatch.setattr(prompts, "_processors", lambda: 8)
+    monkeypatch.setattr(prompts, "A_PROCESS", 3)  # six tasks to train on, and as many to evaluate on
+    monkeypatch.setattr(prompts, "BATCH", 2)
+    monkeypatch.setattr(
+        prompts, "make_executor", lambda name, workers: asked.append(workers) or make_executor(name, workers)
+    )
+    export(folder)
+    assert asked == [2, 2]
+    assert {name: (folder / name).read_bytes() for name in files} == before
 
 
 def test_prompts_that_are_too_long_are_left_out_and_never_cut(

@@ -105,11 +105,9 @@ class Following:
             raise program.failed(status, files.log)
         if not (files.model / "config.json").is_file():
             raise program.failed(status, files.log)
-        if not self._steps and done < options.steps:
-            self._warn(
-                f"OpenRLHF trained, and {self._nothing_logged()}: metrics.jsonl lacks its steps; {files.log} is what "
-                "it said"
-            )
+        if self._events.unread or (not self._steps and done < options.steps):
+            lacking = f"{self._nothing_logged()}: metrics.jsonl lacks steps"
+            self._warn(f"OpenRLHF trained, and {lacking}; {files.log} is what it said")
         shutil.rmtree(files.final, ignore_errors=True)
         try:
             seal(files.model)

@@ -279,9 +279,15 @@ def _optimiser(options: Options) -> Translation:
 def _evaluation(files: Files, options: Options) -> Translation:
     every = options.evaluate_every or options.steps
     approximated = []
-    if options.steps % every:
-        why = "OpenRLHF evaluates only at multiples; callwright evaluate measures the final model"
-        approximated.append(Difference("trainer.evaluate_every", "also after the last step", f"every {every}", why))
+    why = ""
+    if options.asynchronous is not None:
+        why = "what samples has come to its end before the last steps are trained; callwright evaluate measures the "
+    elif options.steps % every:
+        why = "OpenRLHF evaluates only at multiples; callwright evaluate measures the "
+    if why:
+        given = f"every {every}" + ("" if options.asynchronous is None else ", but for the last steps")
+        wanted = "also after the last step"
+        approximated.append(Difference("trainer.evaluate_every", wanted, given, f"{why}final model"))
     return translation(
         argument("--eval.dataset", str(files.evaluation)),
         argument("--eval.steps", every),
