@@ -24,14 +24,14 @@ def grounded(cache: Path, **options: Any) -> Grounded:
     return Grounded(cache=str(cache), calls=1500, gates=False, **options)
 
 
-def test_it_is_a_synthesizer(tmp_path: Path) -> None:
-    assert check_component("synthesizer", grounded(tmp_path), environment=cw.environment("video_meeting")) == ()
+def test_it_is_a_synthesizer(kept_knowledge: Path) -> None:
+    assert check_component("synthesizer", grounded(kept_knowledge), environment=cw.environment("video_meeting")) == ()
 
 
-def test_all_that_it_accepts_reaches_its_goal_in_an_episode_and_a_file(tmp_path: Path) -> None:
+def test_all_that_it_accepts_reaches_its_goal_in_an_episode_and_a_file(tmp_path: Path, kept_knowledge: Path) -> None:
     environment = cw.environment("vehicle")
     materials = Materials(environment, seed=1, count=24)
-    synthesizer = grounded(tmp_path, clarifications=0.2, abstentions=0.1)
+    synthesizer = grounded(kept_knowledge, clarifications=0.2, abstentions=0.1)
     units = synthesizer.plan(materials)
     made = [synthesizer.make(unit, materials) for unit in units]
     accepted = [one for one in made if isinstance(one, Accepted)]

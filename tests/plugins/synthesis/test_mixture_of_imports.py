@@ -65,7 +65,7 @@ def ran(*words: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory, kept_knowledge: Path) -> Path:
     here = tmp_path_factory.mktemp("mixture")
     rows: list[dict[str, Any]] = [
         {"tools": [LAMPS], "messages": [{"role": "user", "content": one}, {"role": "assistant", "content": other}]}
@@ -86,7 +86,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "-o",
         str(file),
     )
-    (here / "mixed.toml").write_text(RECIPE.format(cache=str(here / "cache"), file=str(file)))
+    (here / "mixed.toml").write_text(RECIPE.format(cache=str(kept_knowledge), file=str(file)))
     said = ran("synthesize", str(here / "mixed.toml"), "-o", str(here / "mixed"))
     assert "22 tasks in" in said, said
     return here / "mixed"

@@ -105,11 +105,13 @@ def test_what_is_no_split_is_said_in_words() -> None:
         Split("environment").of([row(0), row(1)], 0)
 
 
-def test_a_synthesis_holds_out_and_its_file_passes_the_check_of_its_splits(tmp_path: Path) -> None:
+def test_a_synthesis_holds_out_and_its_file_passes_the_check_of_its_splits(
+    tmp_path: Path, kept_knowledge: Path
+) -> None:
     recipe = tmp_path / "talks.toml"
     recipe.write_text(
         'name = "talks"\n[synthesis]\nenvironments = ["vehicle"]\ncount = 24\n'
-        f"[synthesis.synthesizer]\nname = \"grounded\"\ncalls = 1500\ncache = '{tmp_path / 'cache'}'\n"
+        f"[synthesis.synthesizer]\nname = \"grounded\"\ncalls = 1500\ncache = '{kept_knowledge}'\n"
         'split = { by = "chain", share = 0.25, name = "validation" }\n'
     )
     folder = tmp_path / "talks"

@@ -136,9 +136,9 @@ def test_a_teacher_that_does_not_reply_is_no_verdict() -> None:
         read_by(talk(stage(("open_gate", {}))), lambda request: TeacherFailure("out of paper"))
 
 
-def test_a_recipe_may_have_a_reader_and_leave_the_words_to_the_grammar(tmp_path: Path) -> None:
+def test_a_recipe_may_have_a_reader_and_leave_the_words_to_the_grammar(kept_knowledge: Path) -> None:
     materials = Materials(cw.environment("vehicle"), seed=1, count=6)
-    options: dict[str, Any] = {"cache": str(tmp_path), "calls": 1200, "clarifications": 0, "abstentions": 0}
+    options: dict[str, Any] = {"cache": str(kept_knowledge), "calls": 1500, "clarifications": 0, "abstentions": 0}
     synthesizer = Grounded(words="scripted", back_translated=True, **options)
     units = synthesizer.plan(materials)
     with pytest.raises(UsageError, match="name a teacher"):

@@ -83,9 +83,9 @@ def run(*words: Any) -> Result:
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def here(tmp_path_factory: pytest.TempPathFactory, kept_knowledge: Path) -> Path:
     path = tmp_path_factory.mktemp("difficulty")
-    (path / "talks.toml").write_text(RECIPE.replace('"knowledge"', json.dumps(str(path / "knowledge"))))
+    (path / "talks.toml").write_text(RECIPE.replace('"knowledge"', json.dumps(str(kept_knowledge))))
     done = run("synthesize", path / "talks.toml", "-o", path / "talks")
     assert done.exit_code == 0, done.output
     return path
@@ -172,10 +172,12 @@ def test_attempts_that_are_there_are_joined_and_those_at_other_tasks_refused(
     assert "asks for something else there" in done.output
 
 
-def test_hardening_goes_on_and_what_it_makes_passes_and_is_no_easier(here: Path, tmp_path: Path) -> None:
+def test_hardening_goes_on_and_what_it_makes_passes_and_is_no_easier(
+    here: Path, tmp_path: Path, kept_knowledge: Path
+) -> None:
     words = (
         "synthesize", "difficulty", here / "talks", "--sampler", "tires", "--sampler-option", "most=5",
-        "--ir", "hermes", "--samples", "2", "--harden", "2", "--calls", "1500", "--cache", here, "--json",
+        "--ir", "hermes", "--samples", "2", "--harden", "2", "--calls", "1500", "--cache", kept_knowledge, "--json",
     )  # fmt: skip
     done = run(*words, "-o", tmp_path / "hard")
     assert done.exit_code == 0, done.output
