@@ -93,6 +93,10 @@ class RecipeError(UsageError):
 
     #: The key that it is about, where it is about one.
     key: tuple[str, ...] = ()
+    #: Where keys are wrong: the recipe and its data without them, and what was set; ``None`` if others hang on them.
+    sound: Any = None
+    #: The same as a recipe that was loaded, of which more can be said.
+    rest: Any = None
 
 
 class DataError(UsageError):

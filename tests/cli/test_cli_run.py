@@ -93,6 +93,35 @@ def test_a_dry_run_checks_and_trains_nothing(invoke: Invoke, recipe: Path, tmp_p
     assert invoke("run", recipe, "--dry-run", "--set", "algorithm=grpo").exit_code == 2
 
 
+@pytest.mark.parametrize("dry", [("--dry-run",), ()])
+def test_wrong_keys_and_wrong_components_are_told_together(
+    dry: tuple[str, ...], invoke: Invoke, recipe: Path, tmp_path: Path
+) -> None:
+    wrong = ("foo.bar=1", "turns.assistnt=2", "sampler.seed=1", "algorithm=grop", "trainer.stepz=3", "reward=tierr")
+    done = invoke("run", recipe, *dry, "-o", tmp_path / "run", *(part for one in wrong for part in ("--set", one)))
+    assert done.exit_code == 2
+    told = done.stderr.removeprefix("error: ").splitlines()
+    assert sorted(line.partition(": ")[0] for line in told) == sorted(f"--set {one}" for one in wrong)
+    assert not (tmp_path / "run").exists()
+
+
+def test_words_of_set_that_say_nothing_are_told_together(invoke: Invoke, recipe: Path) -> None:
+    done = invoke("run", recipe, "--dry-run", "--set", "algorithm", "--set", "trainer.steps.a=1", "--set", "=3")
+    assert done.exit_code == 2
+    assert [line.partition(": ")[0] for line in done.stderr.removeprefix("error: ").splitlines()] == [
+        "--set algorithm",
+        "--set trainer.steps.a=1",
+        "--set =3",
+    ]
+
+
+@pytest.mark.parametrize("key", ["corpus.train=3", "trainer={}", "algorithm=3"])
+def test_nothing_is_said_of_what_hangs_on_a_wrong_key(key: str, invoke: Invoke, recipe: Path) -> None:
+    done = invoke("run", recipe, "--dry-run", "--set", key, "--set", "reward=tierr")
+    assert done.exit_code == 2
+    assert "tierr" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

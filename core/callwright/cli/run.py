@@ -17,6 +17,7 @@ from callwright.commands.options import RecipeName
 
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
+    from callwright.recipe_file import LoadedRecipe
     from callwright.training.trainer import Trainer
 
 
@@ -62,13 +63,12 @@ def run(
     from callwright.cli.run_output import show_plan, show_result
     from callwright.commands.bars import reporter
     from callwright.commands.trust import TRAINED, allow
-    from callwright.recipe_file import load_recipe
     from callwright.training.recipe_run import default_folder, prepare, run_pipeline
 
     recipe, output = _recipe_and_folder(recipe, output)
     if output is not None:
         app.recall(output)
-    loaded = load_recipe(recipe, overrides)
+    loaded = _loaded(recipe, overrides, app)
     folder = Path(output) if output else default_folder(loaded.recipe.name)
     allow(loaded, app.registry, TRAINED, yes=yes, dry_run=dry_run, run_folder=folder)
     with _a_stop_loses_nothing(app, folder):
@@ -90,6 +90,31 @@ def run(
                 accept_changes=accept_changes,
             )
     show_result(finished, as_json)
+
+
+def _loaded(recipe: str, overrides: Sequence[str], app: App) -> LoadedRecipe:
+    """The recipe. Raises one error for everything that is wrong with it, where keys are wrong and components too.
+
+    Of a recipe that would reach for something outside no component is made for that: nobody was asked.
+    """
+    from callwright.commands.trust import TRAINED, wishes
+    from callwright.errors import CallwrightError, RecipeError, UsageError
+    from callwright.recipe_file import load_recipe
+    from callwright.training.recipe_run import prepare
+
+    try:
+        return load_recipe(recipe, overrides)
+    except RecipeError as error:
+        lines = str(error).splitlines()
+        if error.rest is None or wishes(error.rest, app.registry, TRAINED):
+            raise
+        try:
+            prepare(error.rest, app.registry, planning=True)
+        except UsageError as more:
+            raise RecipeError("\n".join(dict.fromkeys([*lines, *str(more).splitlines()]))) from error
+        except CallwrightError:  # an extra is missing, say, which is not the recipe's mistake
+            pass
+        raise
 
 
 def _recipe_and_folder(recipe: str, output: str | None) -> tuple[str, str | None]:

@@ -21,11 +21,12 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeVar, get_args
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from callwright.errors import RecipeError, UnknownName, near_path
+from callwright.recipe_file.mistakes import in_words, sound_part
 from callwright.recipe_file.toml_text import find_line as find_line
 from callwright.recipe_file.toml_text import locate as locate
 from callwright.recipe_file.toml_text import write_toml as write_toml
@@ -367,7 +368,13 @@ def _too_deep(data: Mapping[str, Any]) -> str | None:
 
 
 def _validated(given: Mapping[str, Any], source: str, text: str | None, overrides: Sequence[str]) -> LoadedRecipe:
-    recipe, data, applied = validated(PipelineRecipe, given, source, text, overrides)
+    try:
+        recipe, data, applied = validated(PipelineRecipe, given, source, text, overrides)
+    except RecipeError as error:
+        if error.sound is not None:
+            recipe, data, applied = error.sound
+            error.rest = LoadedRecipe(recipe, data, source, text, applied)
+        raise
     return LoadedRecipe(recipe, data, source, text, applied)
 
 
@@ -384,37 +391,29 @@ def validated(
         raise RecipeError(f"{locate(source, text or '', {}, (deep,))}: {deep}: {_TOO_DEEP}")
     data = copy.deepcopy(dict(given))
     applied = {}
+    refused = []
     for override in overrides:
-        key, value = _apply_override(data, override)
+        try:
+            key, value = _apply_override(data, override)
+        except RecipeError as error:
+            refused.append(str(error))
+            continue
         applied[key] = value
         if _too_deep(data) is not None:
             raise RecipeError(f"--set {override:.60}…: {_TOO_DEEP}")
+    if refused:
+        raise RecipeError("\n".join(dict.fromkeys(refused)))
     try:
         return model.model_validate(data), data, applied
     except ValidationError as error:
         lines = []
         for problem in error.errors():
             path = tuple(str(part) for part in problem["loc"])
-            lines.append(f"{locate(source, text or '', applied, path)}: {_say(problem, path, model)}")
-        raise RecipeError("\n".join(dict.fromkeys(lines))) from error
-
-
-def _say(problem: Any, path: tuple[str, ...], model: type[BaseModel]) -> str:
-    dotted = ".".join(path) or "the recipe"
-    if problem["type"] == "extra_forbidden":
-        return str(UnknownName("recipe key", path[-1], _table(model, path[:-1]).model_fields))
-    if problem["type"] == "missing":
-        return f"{dotted} is missing"
-    return f"{dotted}: {problem['msg'].removeprefix('Value error, ')}"
-
-
-def _table(model: type[BaseModel], path: Sequence[str]) -> type[BaseModel]:
-    """The table of a model in which a key stands."""
-    for key in path:
-        annotation = model.model_fields[key].annotation if key in model.model_fields else None
-        parts = (annotation, *get_args(annotation))
-        model = next((one for one in parts if isinstance(one, type) and issubclass(one, BaseModel)), model)
-    return model
+            lines.append(f"{locate(source, text or '', applied, path)}: {in_words(problem, path, model)}")
+        failed = RecipeError("\n".join(dict.fromkeys(lines)))
+        sound = sound_part(model, data, error)
+        failed.sound = None if sound is None else (*sound, applied)
+        raise failed from error
 
 
 def _apply_override(data: dict[str, Any], override: str) -> tuple[str, str]:

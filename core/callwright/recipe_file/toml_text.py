@@ -23,7 +23,8 @@ def locate(source: str, text: str, overrides: Mapping[str, str], path: Sequence[
         line = find_line(text, path[:length])
         if line is not None:
             return f"{source}:{line}"
-    return source
+    inside = [key for key in overrides if path and key.startswith(f"{path[0]}.")]  # a table that was set key by key
+    return f"--set {inside[0]}={overrides[inside[0]]}" if inside else source
 
 
 def write_toml(data: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> str:

@@ -94,6 +94,16 @@ def test_without_a_terminal_it_is_refused_before_anything_is_made(at: Any, askin
     assert not (tmp_path / "run").exists()
 
 
+def test_where_its_keys_are_wrong_nothing_is_made_to_see_what_else_is(at: Any, asking: Path, recipe: Path) -> None:
+    result = at("run", asking, "--dry-run", "--set", "foo=1")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: --set foo=1: There is no recipe key named 'foo'.")
+    assert MADE == []
+    recipe.write_text(recipe.read_text().replace("command = ", "host = ").replace('"sh -c evil"', '""'))
+    assert at("run", recipe, "--dry-run", "--set", "foo=1").exit_code == 2
+    assert MADE == [""]  # it reaches for nothing, so that it is made
+
+
 def test_yes_allows_it_and_going_on_with_the_run_asks_nothing(at: Any, asking: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     result = at("run", asking, "-o", folder, "--yes")
