@@ -347,7 +347,7 @@ NEEDS_DATA = {
     *(name for name in PAPERS if name.startswith("toolrl-") and "gpu" not in name and "cpu" not in name),
     "tier-qwen3-8b-toolace",
     "tier-qwen3-8b-xlam",
-    *(name for name in PAPERS if name.startswith("prove-qwen") or name.startswith("prove-granite")),
+    *(name for name in PAPERS if name.startswith(("prove-qwen", "prove-granite"))),
 }
 
 
