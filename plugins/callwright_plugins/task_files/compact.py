@@ -50,8 +50,9 @@ class CompactTasksCorpus(TasksCorpus):
         registry: Registry | None = None,
         pass_from: float | None = None,
         pass_to: float | None = None,
+        test_file: str | Path | None = None,
     ) -> None:
-        super().__init__(file, any_version, trust, registry, pass_from, pass_to)
+        super().__init__(file, any_version, trust, registry, pass_from, pass_to, test_file)
         if shown is not None and not isinstance(shown, str | Path):
             raise UsageError(f"option 'shown' of {COMPACT} is a path, not {shown!r:.80}")
         if not isinstance(form, str):
@@ -67,7 +68,7 @@ class CompactTasksCorpus(TasksCorpus):
 
     def __reduce__(self) -> Any:
         """As the files, which must be where it is unpickled."""
-        return made_by(self, CompactTasksCorpus, *self._compact, *self._options[1:], None, *self._band)
+        return made_by(self, CompactTasksCorpus, *self._compact, *self._options[1:], None, *self._band, self._test_file)
 
     @property
     def name(self) -> str:

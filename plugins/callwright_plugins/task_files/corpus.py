@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, overload
+
+from attrs import evolve, frozen
 
 from callwright.environments.protocol import Environment
 from callwright.errors import CallwrightError, DataError, UnknownName, UsageError
@@ -20,6 +22,8 @@ from callwright.walk.task_rows.stated import reaches as reaches_of
 from callwright.walk.tasks import Corpus, Task
 from callwright_plugins.task_files import NAME
 
+#: The split of a second file.
+TEST: Final = "test"
 #: Of larger splits the file is told apart by its bytes, of others by each task.
 _EACH: Final = 5_000
 
@@ -35,6 +39,9 @@ class TasksCorpus(Corpus):
     ``pass_from`` and ``pass_to``: only tasks whose measured pass@1 (``facts.difficulty``) is at least, and at most,
     that, in each split of which somebody measured tasks. There a task that nobody measured is left out; a file of which
     no measured task is left is refused.
+
+    ``test_file`` is a second file, all tasks of which are the split ``test``; the band does not hold for them. Raises
+    :class:`callwright.UsageError` where ``file`` has such a split itself.
     """
 
     def __init__(
@@ -45,6 +52,7 @@ class TasksCorpus(Corpus):
         registry: Registry | None = None,
         pass_from: float | None = None,
         pass_to: float | None = None,
+        test_file: str | Path | None = None,
     ) -> None:
         if not isinstance(file, str | Path):
             raise UsageError(f"option 'file' of {NAME} is a path, not {file!r:.80}")
@@ -59,10 +67,19 @@ class TasksCorpus(Corpus):
         self._splits: Mapping[str, Sequence[Task]] = self._file.splits
         if self._band != (None, None):
             self._splits = _in_band(self._file, *self._band)
+        self._test_file = None if test_file is None else Path(test_file).absolute()
+        self._test: TaskFile | None = None
+        if self._test_file is not None:
+            if TEST in self._splits:
+                raise UsageError(f"{file} has a split {TEST!r} itself, so {NAME} takes no test_file beside it")
+            self._test = read_tasks(self._test_file, any_version=any_version, trust=trust, registry=registry)
+            if not self._test:
+                raise DataError(f"{test_file} holds no tasks")
+            self._splits = {**self._splits, TEST: _Tests(self._test)}
 
     def __reduce__(self) -> Any:
-        """As the file, which must be where it is unpickled."""
-        return made_by(self, TasksCorpus, *self._options, None, *self._band)
+        """As the files, which must be where it is unpickled."""
+        return made_by(self, TasksCorpus, *self._options, None, *self._band, self._test_file)
 
     @property
     def name(self) -> str:
@@ -85,26 +102,51 @@ class TasksCorpus(Corpus):
 
     @property
     def splits(self) -> Mapping[str, int]:
-        """The splits of the file with their sizes, in the order in which they begin."""
+        """The splits with their sizes, in the order in which they begin; ``test`` of a ``test_file`` comes last."""
         return {name: len(tasks) for name, tasks in self._splits.items()}
 
     def __getitem__(self, split: str) -> Sequence[Task]:
-        """The tasks of a split, in the order of the file. Raises :class:`callwright.errors.UnknownName`."""
+        """The tasks of a split, in the order of its file. Raises :class:`callwright.errors.UnknownName`."""
         if split not in self._splits:
             raise UnknownName(f"split of {self._options[0].name}", split, self._splits)
         return self._splits[split]
 
     def task(self, task_id: str) -> Task:
         """The task with this id. Raises :class:`callwright.errors.UnknownName`."""
-        return self._file.task(task_id)
+        try:
+            return self._file.task(task_id)
+        except UnknownName:
+            if self._test is None:
+                raise
+            return evolve(self._test.task(task_id), split=TEST)
 
     def fingerprint(self, split: str) -> Any:
         """What fixes the tasks of a large split: the bytes of the file."""
         if len(self[split]) <= _EACH:
             return None
-        with self._options[0].open("rb") as file:
+        of_test = self._test_file is not None and split == TEST
+        with (self._test_file if self._test_file is not None and of_test else self._options[0]).open("rb") as file:
             digest = {"file": hashlib.file_digest(file, "sha256").hexdigest()}
-        return digest if self._band == (None, None) else {**digest, "pass": list(self._band)}
+        return digest if of_test or self._band == (None, None) else {**digest, "pass": list(self._band)}
+
+
+@frozen(eq=False)
+class _Tests(Sequence[Task]):
+    """All tasks of a second file, as those of the split ``test``."""
+
+    file: TaskFile
+
+    def __len__(self) -> int:
+        return len(self.file)
+
+    @overload
+    def __getitem__(self, place: int) -> Task: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Task]: ...
+    def __getitem__(self, place: int | slice) -> Task | Sequence[Task]:
+        """The task at a place, or those of a slice."""
+        found = self.file[place]
+        return evolve(found, split=TEST) if isinstance(found, Task) else [evolve(one, split=TEST) for one in found]
 
 
 def _in_band(file: TaskFile, low: float | None, high: float | None) -> Mapping[str, Sequence[Task]]:
@@ -128,13 +170,16 @@ def _in_band(file: TaskFile, low: float | None, high: float | None) -> Mapping[s
 
 
 def reaches(options: Mapping[str, Any]) -> Iterator[Reach]:
-    """What the environments of a trusted file would reach for. Others are refused when they are made."""
-    if options.get("trust") is not True or not isinstance(options.get("file"), str):
+    """What the environments of trusted files would reach for. Others are refused when they are made."""
+    if options.get("trust") is not True:
         return
-    try:
-        head = read_head(Path(options["file"]))
-        found = reaches_of(head.environments, default_registry())
-    except CallwrightError:  # said when the corpus is made
-        return
-    for reach in found:
-        yield Reach(reach.kind, reach.what, ("file", "trust"), reach.dry_run)
+    for key in ("file", "test_file"):
+        if not isinstance(options.get(key), str):
+            continue
+        try:
+            head = read_head(Path(options[key]))
+            found = reaches_of(head.environments, default_registry())
+        except CallwrightError:  # said when the corpus is made
+            continue
+        for reach in found:
+            yield Reach(reach.kind, reach.what, (key, "trust"), reach.dry_run)

@@ -21,6 +21,9 @@ class TasksOptions(OptionTable):
     )
     pass_from: float | None = Field(default=None, description="Only tasks whose measured pass@1 is at least this.")
     pass_to: float | None = Field(default=None, description="Only tasks whose measured pass@1 is at most this.")
+    test_file: str | Path | None = Field(
+        default=None, description="A second file of tasks: all of them are the split test."
+    )
 
 
 class CompactTasksOptions(TasksOptions):

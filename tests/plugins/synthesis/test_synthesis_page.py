@@ -16,7 +16,7 @@ from callwright.cli.root import root
 from callwright.commands.app import App
 from callwright.errors import DataError
 from callwright_plugins.synthesis.report.measuring import measure
-from callwright_plugins.synthesis.report.page import write_page
+from callwright_plugins.synthesis.report.page import render, write_page
 from callwright_plugins.synthesis.report.picture import picture
 
 
@@ -100,6 +100,22 @@ def test_failures_levels_difficulty_and_pairs_come_from_the_facts() -> None:
     assert found.passed == {"a": 0.25, "b": 1.0}
     assert [(one.one.id, one.other.id, one.alike, one.by) for one in found.near] == [("a", "b", 1.0, "calls")]
     assert len(found.values["pay", "cents"]) == 1
+
+
+def test_tasks_over_two_environments_count_for_each_of_these_and_miss_no_tool() -> None:
+    def row(number: int, environment: str, *tools: str) -> dict[str, Any]:
+        calls = [{"id": place, "tool": tool, "arguments": {}} for place, tool in enumerate(tools)]
+        return {"id": f"t{number}", "query": "q", "environment": environment, "program": {"calls": calls}}
+
+    found = measure([row(1, "email", "send"), row(2, "email+crm", "send", "find"), row(3, "a+b", "x")])
+    offered = {"email": ["send", "read"], "email+crm": ["send", "read", "find", "sell"], "a+b": ["x", "y"]}
+    page = render({"yields": {"planned": 3, "accepted": 3, "kept": 3}}, found, offered, [])
+    assert "<b>email</b>: 1 of 2 tools" in page
+    assert "send 2" in page
+    assert "<b>email+crm</b>" not in page.split("Edges")[0]
+    assert "sell" not in page
+    assert "count for each of these: email+crm (1)" in page
+    assert "<b>a+b</b>: 1 of 2 tools" in page  # asked for as one: neither has tasks of its own
 
 
 def test_rows_that_say_little_are_counted_all_the_same() -> None:

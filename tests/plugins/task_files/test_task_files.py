@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,23 @@ def test_every_command_and_recipe_reads_it(file: Path, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["overall"] == 1.0
     assert json.loads((out / "ledger.json").read_text())["made_of"]["corpus"]["name"] == "tasks"
+
+
+def test_a_second_file_is_the_split_test(file: Path, tmp_path: Path) -> None:
+    learnt, other = tmp_path / "learnt.jsonl", tmp_path / "other.jsonl"
+    tasks = cw.read_tasks(file)
+    cw.write_tasks(learnt, tasks.splits["train"])
+    cw.write_tasks(other, [*tasks.splits["validation"], *tasks.splits["evaluation"]])
+    corpus = pickle.loads(pickle.dumps(cw.corpus("tasks", file=str(learnt), test_file=str(other))))
+    assert dict(corpus.splits) == {"train": 5, "test": 35}
+    assert [(task.id, task.split) for task in corpus["test"]] == [(task.id, "test") for task in cw.read_tasks(other)]
+    assert corpus.task(corpus["test"][3].id).query == corpus["test"][3].query
+    with pytest.raises(UnknownName, match="task"):
+        corpus.task("nobody's")
+    check_component("corpus", corpus, again=cw.corpus("tasks", file=str(learnt), test_file=str(other)))
+    cw.write_tasks(learnt, [evolve(task, split="test") for task in tasks.splits["train"]])
+    with pytest.raises(UsageError, match="has a split 'test' itself"):
+        cw.corpus("tasks", file=str(learnt), test_file=str(other))
 
 
 def test_a_large_split_is_told_by_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: Path) -> None:

@@ -149,18 +149,37 @@ def _example(one: Rejection) -> str:
 
 def _tools(found: Measured, offered: Mapping[str, Sequence[str]]) -> str:
     parts = []
-    for environment, used in sorted(found.tools.items()):
+    tools, several = _by_environment(found, offered)
+    for environment, used in sorted(tools.items()):
         names = dict.fromkeys([*offered.get(environment, ()), *sorted(used)])
         met = sum(1 for name in names if used[name])
         listed = "".join(f"<div{_absent(not used[name])}>{_safe(name)} {used[name]:,}</div>" for name in names)
         parts.append(
             f"<p><b>{_safe(environment)}</b>: {met} of {len(names)} tools</p><div class='tools'>{listed}</div>"
         )
+    if several:
+        told = ", ".join(f"{_safe(name)} ({found.environments[name]:,})" for name in several)
+        parts.append(f"<p>Tasks over several environments count for each of these: {told}.</p>")
     total = sum(found.calls.values())
     if total:
         name, count = found.calls.most_common(1)[0]
         parts.append(f"<p>{_safe(name)} makes {100 * count / total:.1f}% of all {total:,} calls, the most.</p>")
     return _section("Tools", "In how many tasks the reference calls each tool. Red: in none.", "".join(parts))
+
+
+def _by_environment(found: Measured, offered: Mapping[str, Sequence[str]]) -> tuple[dict[str, Counter[str]], list[str]]:
+    """In how many tasks each tool is called. Tasks over several environments count for those that have tasks of their
+    own, and their names come beside: nobody asked them to cover all tools of both.
+    """
+    tools = {name: Counter(used) for name, used in found.tools.items()}
+    several = [name for name in sorted(tools) if any(part in tools for part in name.split("+")) and "+" in name]
+    for name in several:
+        used = tools.pop(name)
+        for part in name.split("+"):
+            known = set(offered.get(part, ()))
+            if part in tools:
+                tools[part].update({tool: count for tool, count in used.items() if tool in known})
+    return tools, several
 
 
 def _absent(absent: bool) -> str:
