@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from callwright.language.program import Call, Path
@@ -12,17 +12,28 @@ _DEEPEST = 12
 _MEMBERS = 60
 
 
-def located(value: Any, path: Path = ()) -> Iterator[tuple[Path, Key]]:
+def located(value: Any, path: Path = ()) -> list[tuple[Path, Key]]:
     """Every text and number in a value with the path to it."""
-    if isinstance(value, str | int | float):
-        if not isinstance(value, bool) and value != "":
-            yield path, key_of(value)
-    elif len(path) < _DEEPEST and isinstance(value, Mapping):
-        for name, inner in value.items():
-            yield from located(inner, (*path, name))
-    elif len(path) < _DEEPEST and isinstance(value, list):
-        for number, inner in enumerate(value[:_MEMBERS]):
-            yield from located(inner, (*path, number))
+    found: list[tuple[Path, Key]] = []
+    _locate(value, path, found)
+    return found
+
+
+def _locate(value: Any, path: Path, found: list[tuple[Path, Key]]) -> None:
+    kind = type(value)  # results are plain JSON nearly always, and millions of members are looked at
+    if kind is str:
+        if value:
+            found.append((path, ("string", value)))
+    elif kind is dict or (kind is not list and isinstance(value, Mapping)):
+        if len(path) < _DEEPEST:
+            for name, inner in value.items():
+                _locate(inner, (*path, name), found)
+    elif isinstance(value, list):
+        if len(path) < _DEEPEST:
+            for number, inner in enumerate(value[:_MEMBERS]):
+                _locate(inner, (*path, number), found)
+    elif isinstance(value, str | int | float) and not isinstance(value, bool) and value != "":
+        found.append((path, key_of(value)))
 
 
 def place_name(path: Path) -> str:
