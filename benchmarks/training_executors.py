@@ -1,13 +1,14 @@
 """Seconds a step of the local trainer where calls take their time, by executor and number of workers.
 
-    OMP_NUM_THREADS=1 python benchmarks/training_executors.py [fast] [computes] [waits] [--repeats 3] [--ray]
+    OMP_NUM_THREADS=1 python benchmarks/training_executors.py [fast] [computes] [waits] [--repeats 3] [--ray] [--ahead]
 
 ``computes``: each call takes 20 ms of CPU. ``waits``: each sleeps for 50 ms. ``fast``: as the environment is, so that
 workers only cost. Each row is a run of the same recipe with the same seed, from a tiny model that was taught to call,
 made ``--repeats`` times in turn with the others. What is printed is the mean over its steps but for the first, in which
 workers start, of the least that each took: a step, and of it sampling (which calls are part of), scoring and the
 update. ``--ray`` adds Ray with two actors. Sessions live in the worker (``isolation = "none"``), but for the rows that
-say otherwise: there each has a process.
+say otherwise: there each has a process. ``--ahead`` has rows with a ``staleness`` of 1 in their place: what a step
+takes is then what it waits for its samples, and the update.
 """
 
 from __future__ import annotations
@@ -101,9 +102,11 @@ def warm(folder: Path) -> Path:
     return run.path / "checkpoints" / "final"
 
 
-def measure(model: Path, kind: str, executor: str, workers: int, isolation: str) -> tuple[list[list[float]], bytes]:
+def measure(
+    model: Path, kind: str, executor: str, workers: int, isolation: str, staleness: int = 0
+) -> tuple[list[list[float]], bytes]:
     """The seconds of the parts of each step after the first, and what the run wrote about its steps."""
-    trainer = {**TRAINER, "executor": executor, "workers": workers}
+    trainer = {**TRAINER, "executor": executor, "workers": workers, "staleness": staleness}
     loaded = load_recipe({**RECIPE, "model": str(model), "trainer": trainer, "isolation": isolation})
     slow: Any = importlib.import_module(HERE.stem)  # by a name that workers find, not as the script that runs
     environment = None
@@ -117,24 +120,30 @@ def measure(model: Path, kind: str, executor: str, workers: int, isolation: str)
     return [[row[part] for part in PARTS] for row in timings[1:]], metrics
 
 
-def compare(model: Path, kind: str, repeats: int, ray: bool) -> None:
+def compare(model: Path, kind: str, repeats: int, ray: bool, ahead: bool) -> None:
     """Print a table."""
-    configurations = [("serial", 1, "none"), ("thread", 2, "none"), ("thread", 16, "none"), ("process", 2, "none")]
-    configurations += [("thread", 2, "process")] if kind != "fast" else []
-    configurations += [("ray", 2, "none")] if ray else []
+    configurations: list[tuple[str, int, str, int]] = [("serial", 1, "none", 0), ("thread", 16, "none", 0)]
+    if ahead:
+        configurations += [("serial", 1, "none", 1), ("thread", 16, "none", 1)]
+    else:
+        configurations[1:1] = [("thread", 2, "none", 0)]
+        configurations += [("process", 2, "none", 0)]
+        configurations += [("thread", 2, "process", 0)] if kind != "fast" else []
+    configurations += [("ray", 2, "none", 0)] if ray else []
     least: dict[Any, list[list[float]]] = {}
-    written: set[bytes] = set()
+    written: dict[int, set[bytes]] = {}
     for _ in range(repeats):
         for configuration in configurations:
             found, metrics = measure(model, kind, *configuration)
-            written.add(metrics)
+            written.setdefault(configuration[3], set()).add(metrics)
             known = least.get(configuration, found)
             least[configuration] = [[*map(min, one, other)] for one, other in zip(known, found, strict=True)]
-    assert len(written) == 1, "the runs differ"
-    first = json.loads(written.pop().splitlines()[0])
+    assert all(len(found) == 1 for found in written.values()), "the runs differ"
+    first = json.loads(written[0].pop().splitlines()[0])
     print(f"{kind}: {first['rollouts']} rollouts a step, {first['calls']:.1f} calls in each that is a program")
-    for (executor, workers, isolation), steps in least.items():
+    for (executor, workers, isolation, staleness), steps in least.items():
         name = f"{executor} {workers}" + (", sessions in processes" if isolation == "process" else "")
+        name += f", staleness {staleness}" if staleness else ""
         print(
             f"  {name:<32}" + "".join(f"{sum(part) / len(part):9.3f}" for part in zip(*steps, strict=True)), flush=True
         )
@@ -145,6 +154,7 @@ def main() -> None:
     parser.add_argument("kinds", nargs="*", default=[])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--ray", action="store_true")
+    parser.add_argument("--ahead", action="store_true")
     given = parser.parse_args()
     if unknown := set(given.kinds) - set(KINDS):
         parser.error(f"unknown: {', '.join(sorted(unknown))}; choose from {', '.join(KINDS)}")
@@ -154,7 +164,7 @@ def main() -> None:
         model = warm(Path(folder, "warm"))
         print(f"{'':<34}" + "".join(f"{part:>9}" for part in PARTS))
         for kind in given.kinds or KINDS:
-            compare(model, kind, given.repeats, given.ray)
+            compare(model, kind, given.repeats, given.ray, given.ahead)
 
 
 if __name__ == "__main__":

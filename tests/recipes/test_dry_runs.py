@@ -47,6 +47,16 @@ def test_it_passes_a_dry_run_without_a_file(name: str, registry: Registry, tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_copies_that_sample_ahead_of_training_are_planned(registry: Registry) -> None:
+    plans = []
+    for staleness in (0, 2):
+        words = ("--set", f"trainer.staleness={staleness}", "--json")
+        done = dry(registry, "tier-gpu", *words)
+        plans.append({row["key"]: row.get("GiB") for row in json.loads(done.stdout)["memory"]})
+    assert "rollouts" not in plans[0]
+    assert plans[1]["rollouts"] == pytest.approx(3 * plans[1]["weights"], rel=0.01)
+
+
 def test_what_is_not_there_is_said(registry: Registry) -> None:
     done = dry(registry, "toolrl-qwen2.5-1.5b-released")
     assert done.exit_code == 0

@@ -54,7 +54,7 @@ CAPABILITIES: Final[Mapping[str, tuple[str, ...]]] = {
         "callwright.episodes.long_context:ExtendsContext",
     ),
     "algorithm": (
-        *(_ALGORITHM + name for name in ("ActorCritic", "AdaptiveKL", "EntropyBonus", "GroupBaseline")),
+        *(_ALGORITHM + name for name in ("ActorCritic", "AdaptiveKL", "EntropyBonus", "GroupBaseline", "PlacesCredit")),
         *(_ALGORITHM + name for name in ("SamplesDynamically", "ScalesByDeviation", "ShapesOverlong", "TokenLevel")),
         _ALGORITHM + "UnbiasedKL",
     ),

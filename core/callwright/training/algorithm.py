@@ -6,7 +6,8 @@ imports torch; the implementations do, when they are first used.
 Every algorithm is an :class:`Algorithm`. What only some of them need is a protocol of its own, which a trainer asks for
 with ``isinstance``: :class:`TokenLevel` (advantages that differ from token to token), :class:`ActorCritic` (a critic),
 :class:`AdaptiveKL` (a KL weight that moves), :class:`EntropyBonus`, :class:`GroupBaseline` (advantages that compare the
-completions of one prompt, so that it takes several) and :class:`ShapesOverlong` (it takes off for length
+completions of one prompt, so that it takes several), :class:`PlacesCredit` (a penalty lands on the tokens that the
+evidence is about) and :class:`ShapesOverlong` (it takes off for length
 in ``shape_rewards``, so that a reward leaves cut-off completions to it).
 """
 
@@ -182,3 +183,20 @@ class GroupBaseline(Protocol):
     @property
     def smallest_group(self) -> int:
         """How many completions a prompt it needs; with fewer, all its advantages are 0."""
+
+
+@runtime_checkable
+class PlacesCredit(Protocol):
+    """An algorithm that moves a sequence's penalty to the tokens that the evidence for it is about."""
+
+    @property
+    def credit_share(self) -> float:
+        """How much of it, in [0, 1]; 0 spares the trainer to look for these tokens."""
+
+    def placed(self, advantages: Tensor, blame: Tensor, mask: Tensor) -> Tensor:
+        """Advantages of tokens ``[N, L]`` from those so far, ``[N, 1]`` or ``[N, L]``.
+
+        ``blame`` ``[N, L]`` is not 0 for tokens that a piece of evidence is about
+        (:func:`callwright.training.rollouts.credit.blamed`), ``mask`` ``[N, L]`` for those that are trained on. A
+        sequence of which nothing is blamed keeps its advantages.
+        """

@@ -45,6 +45,16 @@ def plan(options: Options, pipeline: Pipeline) -> list[dict[str, Any]]:
     held: dict[str, Part] = {
         "weights": (weights * copies, trained),
         "reference": (weights if algorithm.kl_weight else 0.0, "a second copy of them where there is a KL term"),
+        **(
+            {
+                "rollouts": (
+                    weights * (options.staleness + 1),
+                    f"{options.staleness + 1} copies of the weights, which sample ahead of training",
+                )
+            }
+            if options.staleness
+            else {}
+        ),
         "gradients": (weights * copies, trained),
         "optimizer": (2 * weights * copies, f"two moments of each: {trained} x 2"),
     }

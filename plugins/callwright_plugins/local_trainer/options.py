@@ -174,6 +174,11 @@ class Options(Workers):
     )
     tokens_per_micro_batch: int | None = Field(default=None, ge=1, description=_TOKENS_PER_MICRO_BATCH)
     gradient_checkpointing: bool = Field(default=False, description=_GRADIENT_CHECKPOINTING)
+    staleness: int = Field(
+        default=0,
+        ge=0,
+        description="Updates that a step's samples may lack: they are sampled while earlier steps train. 0: in turn.",
+    )
     correction: Literal["none", "sequence_mask", "sequence_truncate", "token_mask", "token_truncate"] = Field(
         default="none",
         description="How the loss weighs what was sampled by other log-probabilities than the trainer's.",
@@ -228,6 +233,11 @@ class Options(Workers):
         _check_weights(self.weights, self.dtype)
         if self.depths == []:
             raise ValueError("'depths' is empty, so there would be no task to draw; leave it out for all of them")
+        if self.staleness and self.agent is not None:
+            raise ValueError(
+                "'staleness' is above 0, but an 'agent' asks the policy that is trained, behind the gateway; set "
+                "staleness = 0"
+            )
         if self.patience is not None and not self.evaluate_every:
             raise ValueError(
                 "'patience' counts evaluations during training, of which there are none; set 'evaluate_every'"

@@ -33,6 +33,7 @@ LOCAL_ONLY: Final[Mapping[str, str]] = {
     "whole_step_every": "rewards are found rollout by rollout: a step is not in one place; raise rollouts_per_step",
     "rollout_values": "its rows keep no values of calls",
     "rollout_logprobs": "OpenRLHF's executor does not hand them to rewards",
+    "staleness": "see asynchronous: its queue",
     "correction": "see asynchronous: it corrects there",
     "correction_max": "see asynchronous: its correction_range",
     "best": "the checkpoint that is kept is the last",

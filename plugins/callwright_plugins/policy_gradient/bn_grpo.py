@@ -44,8 +44,10 @@ class BatchNormalisedGRPO(PlacesKL):
     does by default and the paper does not. ``std`` says what the deviation of rewards is taken over: ``"group"``
     (divisor n - 1, as TRL), ``"population"`` (the group with the divisor n), ``"batch"`` (all rewards of the batch) or
     ``"none"`` (no division). ``std_epsilon`` >= 0 is added to the deviation. ``entropy_weight`` >= 0 rewards the
-    entropy of each token (0 in the paper). Raises :class:`callwright.UsageError` for an option out of its range, or
-    for those of the KL term that contradict one another.
+    entropy of each token (0 in the paper). ``credit_share`` in [0, 1] of a penalty lands on the tokens that its
+    evidence is about (:class:`callwright.training.algorithm.PlacesCredit`; 0 in the paper). Raises
+    :class:`callwright.UsageError` for an option out of its range, or for those of the KL term that contradict one
+    another.
     """
 
     epsilon: float = taken(BatchNormalisedGRPOOptions, "epsilon")
@@ -57,6 +59,7 @@ class BatchNormalisedGRPO(PlacesKL):
     std: loss_terms.Std = taken(BatchNormalisedGRPOOptions, "std")
     std_epsilon: float = taken(BatchNormalisedGRPOOptions, "std_epsilon")
     entropy_weight: float = taken(BatchNormalisedGRPOOptions, "entropy_weight")
+    credit_share: float = taken(BatchNormalisedGRPOOptions, "credit_share")
     name: str = field(default="bn-grpo", init=False)
 
     @property
@@ -79,6 +82,10 @@ class BatchNormalisedGRPO(PlacesKL):
     def keep_groups(self, rewards: Tensor, valid: Tensor) -> Tensor:
         """``[B]`` bool: every group with a valid sample. There is no dynamic sampling."""
         return valid.bool().any(1)
+
+    def placed(self, advantages: Tensor, blame: Tensor, mask: Tensor) -> Tensor:
+        """``credit_share`` of each penalty on the blamed tokens, the rest on all; ``[N, L]``."""
+        return loss_terms.placed_penalty(advantages, blame, mask, self.credit_share)
 
     def normaliser(self, mask: Tensor) -> float:
         """``sum_i T_i``: the active tokens of ``mask`` ``[B*G, L]``; at least 1."""

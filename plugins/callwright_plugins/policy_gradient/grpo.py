@@ -53,7 +53,9 @@ class GRPO(PlacesKL):
     ``"population"`` (the group with the divisor n; ToolRL, 3.4), ``"batch"`` (all rewards of the batch, so that nearly
     equal groups are not blown up) or ``"none"`` (no division, so that a group's weight does not depend on how hard its
     prompt is). ``std_epsilon`` >= 0 is added to the deviation.
-    ``entropy_weight`` >= 0 rewards the entropy of each token (0 in the paper). Raises :class:`callwright.UsageError`
+    ``entropy_weight`` >= 0 rewards the entropy of each token (0 in the paper). ``credit_share`` in [0, 1] of a
+    penalty lands on the tokens that its evidence is about (:class:`callwright.training.algorithm.PlacesCredit`; 0 in
+    the paper). Raises :class:`callwright.UsageError`
     for an option out of its range, or for those of the KL term that contradict one another.
     """
 
@@ -67,6 +69,7 @@ class GRPO(PlacesKL):
     std: loss_terms.Std = taken(GRPOOptions, "std")
     std_epsilon: float = taken(GRPOOptions, "std_epsilon")
     entropy_weight: float = taken(GRPOOptions, "entropy_weight")
+    credit_share: float = taken(GRPOOptions, "credit_share")
     name: str = field(default="grpo", init=False)
 
     @property
@@ -89,6 +92,10 @@ class GRPO(PlacesKL):
     def keep_groups(self, rewards: Tensor, valid: Tensor) -> Tensor:
         """``[B]`` bool: every group with a valid sample. GRPO has no dynamic sampling."""
         return valid.bool().any(1)
+
+    def placed(self, advantages: Tensor, blame: Tensor, mask: Tensor) -> Tensor:
+        """``credit_share`` of each penalty on the blamed tokens, the rest on all; ``[N, L]``."""
+        return loss_terms.placed_penalty(advantages, blame, mask, self.credit_share)
 
     def normaliser(self, mask: Tensor) -> float:
         """N: the sequences of the batch with at least one active token in ``mask`` ``[B*G, L]``; at least 1."""

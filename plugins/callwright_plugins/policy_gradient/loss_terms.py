@@ -145,6 +145,20 @@ def token_advantages(batch: TokenBatch, active: Tensor) -> Tensor:
     return advantages.unsqueeze(1) if advantages.dim() == 1 else inside(advantages, active)
 
 
+def placed_penalty(advantages: Tensor, blame: Tensor, mask: Tensor, share: float) -> Tensor:
+    """Negative advantages, of which ``share`` lands on the tokens that are blamed and the rest on all: ``[N, L]``.
+
+    With ``b_t`` 1 for a blamed active token and T active tokens: ``A_t = A (1 - share + share T b_t / sum b)``, whose
+    sum over the tokens stays ``T A``. Rows without a blamed token, and advantages of 0 and above, stay as they are.
+    """
+    active = mask != 0
+    blamed = active & (blame != 0)
+    tokens, at_fault = (marked.sum(1, keepdim=True).to(advantages) for marked in (active, blamed))
+    weight = 1 - share + share * tokens * blamed / at_fault.clamp(min=1)
+    moved = (advantages < 0) & blamed.any(1, keepdim=True)
+    return inside(torch.where(moved, advantages * weight, advantages), active)
+
+
 def clipped_surrogate(ratio: Tensor, advantages: Tensor, low: float, high: float) -> Tensor:
     """``min(rho A, clip(rho, 1 - low, 1 + high) A)``: ``[N, L]`` from ratios ``[N, L]`` and advantages ``[N, 1]``, or
     ``[N, L]``."""

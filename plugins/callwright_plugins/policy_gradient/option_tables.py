@@ -39,6 +39,9 @@ class GRPOOptions(OptionTable):
     entropy_weight: Annotated[float, number(at_least=0)] = Field(
         default=0.0, description="Weight of the bonus for entropy."
     )
+    credit_share: Annotated[float, number(at_least=0, at_most=1)] = Field(
+        default=0.0, description="Share of a penalty that lands on the tokens that its evidence is about."
+    )
 
 
 class BatchNormalisedGRPOOptions(OptionTable):
@@ -66,6 +69,9 @@ class BatchNormalisedGRPOOptions(OptionTable):
     std_epsilon: Annotated[float, number(at_least=0)] = Field(default=1e-4, description="Added to the deviation.")
     entropy_weight: Annotated[float, number(at_least=0)] = Field(
         default=0.0, description="Weight of the bonus for entropy."
+    )
+    credit_share: Annotated[float, number(at_least=0, at_most=1)] = Field(
+        default=0.0, description="Share of a penalty that lands on the tokens that its evidence is about."
     )
 
 

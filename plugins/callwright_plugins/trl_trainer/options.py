@@ -21,6 +21,7 @@ REFUSED: Final[Mapping[str, str]] = {
     "agent": "an agent's conversations may branch, and TRL's trainer takes one line each; use the trainer 'local'",
     "agents_at_once": "it starts no agents",
     "agent_time_limit": "it starts no agents",
+    "staleness": "each step is sampled by the weights that the step before it made",
     "correction": "it corrects for vLLM's log-probabilities: set 'correction' in [trainer.vllm]",
     "correction_max": "it corrects for vLLM's log-probabilities: set 'correction_max' in [trainer.vllm]",
     "best": "the checkpoint that is kept is the last",

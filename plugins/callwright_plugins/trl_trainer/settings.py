@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from attrs import field, frozen
 
+from callwright.capability import has
 from callwright.errors import UsageError
 from callwright.options import WrongOption
-from callwright.training.algorithm import ActorCritic, Algorithm, TokenLevel
+from callwright.training.algorithm import ActorCritic, Algorithm, PlacesCredit, TokenLevel
 from callwright.walk.limits import TurnLimits
 from callwright_plugins.trl_trainer.options import Options
 
@@ -200,6 +201,9 @@ def _foreign(algorithm: Any) -> tuple[Difference, ...]:
     if algorithm.entropy_weight:
         why = "TRL divides its entropy term by the tokens of a micro-batch, not by those that the policy's part has"
         found.append(Difference("algorithm.entropy_weight", algorithm.entropy_weight, 0.0, why, refused=True))
+    if has(algorithm, PlacesCredit) and algorithm.credit_share:
+        why = "TRL's loss has one advantage for all tokens of a completion; use the trainer 'local'"
+        found.append(Difference("algorithm.credit_share", algorithm.credit_share, 0.0, why, refused=True))
     return tuple(found)
 
 

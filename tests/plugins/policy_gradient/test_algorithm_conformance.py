@@ -16,6 +16,7 @@ from callwright.testing.algorithms import ALGORITHM_CHECKS, check_algorithm
 from callwright.training import LossOutput, TokenBatch
 from callwright.training.algorithm import Experience, ValueBatch
 from callwright_plugins import policy_gradient
+from callwright_plugins.policy_gradient import loss_terms
 from callwright_plugins.policy_gradient.bn_grpo import BatchNormalisedGRPO
 from callwright_plugins.policy_gradient.ppo import PPO
 
@@ -24,7 +25,9 @@ VARIANTS = [
     ("grpo", {}),
     ("grpo", {"std": "batch", "epsilon_high": 0.3, "kl_weight": 0}),
     ("grpo", {"std": "none"}),
+    ("grpo", {"credit_share": 1}),
     ("bn-grpo", {}),
+    ("bn-grpo", {"credit_share": 0.4}),
     ("bn-grpo", {"std": "batch", "unbiased_kl": True}),
     ("bn-grpo", {"std": "none"}),
     ("dapo", {}),
@@ -169,6 +172,20 @@ class ScalesTokens(Sound):
     def loss(self, batch: TokenBatch) -> LossOutput:
         scale = 1.0 if batch.advantages.dim() == 1 else 0.5
         return super().loss(evolve(batch, advantages=scale * batch.advantages))
+
+
+class LosesWeight(Sound):
+    credit_share = 0.5
+
+    def placed(self, advantages: Any, blame: Any, mask: Any) -> Any:
+        return torch.where(blame != 0, 2 * advantages, advantages).expand(mask.shape)
+
+
+class BlamesOthers(Sound):
+    credit_share = 1.0
+
+    def placed(self, advantages: Any, blame: Any, mask: Any) -> Any:
+        return loss_terms.placed_penalty(advantages, mask - blame, mask, 1.0)
 
 
 class HeedsTheFirstToken(Sound):
@@ -385,6 +402,8 @@ MUTANTS = [
     (FreeButUsesReference, "check_kl", "kl_weight is 0, but the reference changes the loss"),
     (HeedsTheFirstToken, "check_weighed_tokens", "the advantage of a token does not weigh that token"),
     (ScalesTokens, "check_weighed_tokens", "differs by"),
+    (LosesWeight, "check_placed_credit", "and sum to"),
+    (BlamesOthers, "check_placed_credit", "no more of the penalty than others"),
     (MultipliesByMask, "check_padding_is_never_read", "the loss was changed by nan in padded positions"),
     (PadsDiagnostics, "check_padding_is_never_read", "a diagnostic was changed"),
     (LocalMean, "check_micro_batches", "is batch.normaliser ignored"),

@@ -9,7 +9,8 @@ One at a time, so that a failing check has its own name::
 or all at once with :func:`check_algorithm`. Each check raises :class:`AssertionError` and states the likely cause. They
 run on the CPU in float64, on a batch of 3 prompts with 2 completions of up to 7 tokens, and need torch
 (``pip install 'callwright[train]'``). The last ones are about protocols that not every algorithm has (token-level
-advantages, a critic, a KL weight that moves, an entropy bonus, groups of a smallest size), and pass where it has not.
+advantages, a critic, a KL weight that moves, an entropy bonus, groups of a smallest size, penalties that are placed),
+and pass where it has not.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from callwright.testing.algorithms.capabilities import (
     check_entropy,
     check_environment_tokens,
     check_group_baseline,
+    check_placed_credit,
     check_token_advantages,
 )
 from callwright.testing.algorithms.losses import (
@@ -63,6 +65,7 @@ ALGORITHM_CHECKS: Final[tuple[Check, ...]] = (
     check_adaptive_kl,
     check_entropy,
     check_group_baseline,
+    check_placed_credit,
 )
 
 

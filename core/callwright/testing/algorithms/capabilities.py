@@ -26,6 +26,7 @@ from callwright.training.algorithm import (
     EntropyBonus,
     Experience,
     GroupBaseline,
+    PlacesCredit,
     TokenLevel,
     ValueBatch,
 )
@@ -211,6 +212,36 @@ def check_group_baseline(algorithm: Algorithm) -> None:
                 f"states a smallest_group of {smallest}" if smallest > 1 else "states no smallest_group (GroupBaseline)"
             ),
         )
+
+
+def check_placed_credit(algorithm: Algorithm) -> None:
+    """A penalty moves to the tokens that are blamed, and is as large as before; what is not blamed stays as it was."""
+    import torch
+
+    if not isinstance(algorithm, PlacesCredit):
+        return
+    share = algorithm.credit_share
+    expect(type(share) is float and 0 <= share <= 1, f"credit_share must be a float in [0, 1], but is {share!r}")
+    batch = sample_batch()
+    active = batch.mask.bool()
+    blame = torch.zeros_like(batch.mask)
+    blame[:4, 0] = 1  # of two sequences with a penalty, and two with none
+    before = batch.advantages.unsqueeze(1)
+    found = algorithm.placed(before, blame, batch.mask)
+    expect(found.shape == active.shape, f"placed gave advantages of the shape {list(found.shape)}; it is [N, L]")
+    expect(not found.requires_grad, "placed advantages have a gradient")
+    total, expected = (found * active).sum(1), batch.advantages * active.sum(1)
+    expect(
+        bool(((total - expected).abs() < 1e-9).all()),
+        f"the advantages of a sequence summed to {expected.tolist()} and sum to {total.tolist()} now",
+    )
+    for row, advantage in enumerate(batch.advantages.tolist()):
+        first, others = float(found[row, 0]), found[row, 1:][active[row, 1:]]
+        if row > 3 or advantage > 0:
+            same = bool(((found[row] - advantage)[active[row]].abs() < 1e-12).all())
+            expect(same, "a sequence without blame, or without a penalty, has other advantages")
+        elif share > 0 and len(others):
+            expect(bool((first < others).all()), "the token that is blamed has no more of the penalty than others")
 
 
 def _spread(algorithm: Algorithm, rewards: Any) -> Any:

@@ -20,10 +20,12 @@ from callwright.training.algorithm import (
     EntropyBonus,
     Experience,
     LossOutput,
+    PlacesCredit,
     TokenBatch,
     TokenLevel,
     ValueBatch,
 )
+from callwright.training.rollouts.credit import Text, blamed
 from callwright_plugins.local_trainer.forward.generation import Sampled
 from callwright_plugins.local_trainer.forward.likelihood import Entropy, FullSequences, Likelihood, Prefix, prefix_of
 from callwright_plugins.local_trainer.learning.critic import Critic
@@ -41,7 +43,8 @@ class Batch:
 
     ``sampled`` says of each token of the completions whether the policy wrote it (else the environment did); left out,
     it wrote all of them. ``limit`` is how long a completion may be. ``engine`` are the log-probabilities (nats) that
-    they were sampled with, a row of no length where none were given; left out, none are known.
+    they were sampled with, a row of no length where none were given; left out, none are known. ``blame`` is 1 for
+    tokens that the evidence of a reward is about; left out, and in a row of no length, for none.
     """
 
     prompts: Sequence[tuple[int, ...]]
@@ -51,6 +54,7 @@ class Batch:
     sampled: Sequence[tuple[int, ...]] | None = None
     limit: int = 0
     engine: Sequence[Sequence[float]] | None = None
+    blame: Sequence[Sequence[int]] | None = None
 
     @property
     def mask(self) -> Tensor:
@@ -66,21 +70,26 @@ class Batch:
         return sum(len(self.completions[row]) if self.sampled is None else sum(self.sampled[row]) for row in rows)
 
 
-def make_batch(groups: Sequence[Group], advantages: Tensor, valid: Tensor, limit: int = 0) -> Batch:
+def make_batch(
+    groups: Sequence[Group], advantages: Tensor, valid: Tensor, limit: int = 0, blaming: Text | None = None
+) -> Batch:
     """The valid rollouts of ``groups``. A masked one is left out altogether: not even its KL is trained on.
 
     Of an agent's rollout every branch is a row, with the advantage of the rollout and the prompt of its own.
+    ``blaming`` gives the text of ids where the algorithm asks which tokens are blamed; of branches none are.
     """
     prompts: list[tuple[int, ...]] = []
     owners: list[int] = []
     sampled: list[Sampled] = []
     worth: list[float] = []
+    blame: list[tuple[int, ...]] = []
     for row, group in enumerate(groups):
         places = {group.prompt: len(prompts)}
         prompts.append(group.prompt)
         for column, rollout in enumerate(group.rollouts):
             if not valid[row, column]:
                 continue
+            at = () if blaming is None or rollout.lines else blamed(rollout.episode, rollout.reward, blaming)
             for prompt, line in rollout.lines if rollout.lines is not None else ((group.prompt, rollout.sampled),):
                 if rollout.lines is not None and not line.length:
                     continue  # a branch of which nothing carries loss
@@ -90,6 +99,7 @@ def make_batch(groups: Sequence[Group], advantages: Tensor, valid: Tensor, limit
                 owners.append(places[prompt])
                 sampled.append(line)
                 worth.append(float(advantages[row, column]))
+                blame.append(at)
     observed = any(one.mask is not None for one in sampled)
     return Batch(
         prompts,
@@ -99,6 +109,7 @@ def make_batch(groups: Sequence[Group], advantages: Tensor, valid: Tensor, limit
         [one.mask or (1,) * len(one.ids) for one in sampled] if observed else None,
         limit,
         [one.logprobs for one in sampled],
+        None if blaming is None else blame,
     )
 
 
@@ -138,6 +149,7 @@ def _some(batch: Batch, rows: Sequence[int]) -> Batch:
         advantages=batch.advantages[list(rows)],
         sampled=None if batch.sampled is None else [batch.sampled[row] for row in rows],
         engine=None if batch.engine is None else [batch.engine[row] for row in rows],
+        blame=None if batch.blame is None else [batch.blame[row] for row in rows],
     )
 
 
@@ -213,7 +225,28 @@ def prepare(
     prepared = Prepared(minis, batch.advantages)
     if isinstance(algorithm, TokenLevel):
         prepared = _token_level(algorithm, batch, whole, minis, policy.device, kl_weight)
+    if batch.blame is not None and has(algorithm, PlacesCredit) and algorithm.credit_share > 0:
+        prepared = _placed(algorithm, prepared, policy.device)
     return prepared if options.correction == "none" else _corrected(prepared, options)
+
+
+def _placed(algorithm: PlacesCredit, prepared: Prepared, device: torch.device) -> Prepared:
+    """The same with the penalties where the algorithm wants them; the share of sequences that have theirs moved."""
+    minis, moved, rows = [], 0, 0
+    for mini in prepared.minis:
+        parts = []
+        assert mini.batch.blame is not None
+        for part in mini.parts:
+            width = max(len(mini.batch.completions[row]) for row in part.rows)
+            padded = [[*mini.batch.blame[row], *[0] * (width - len(mini.batch.blame[row]))] for row in part.rows]
+            mask = mini.batch.mask[part.rows, :width].to(device)
+            before = _token_advantages(mini, part, device)
+            placed = algorithm.placed(before, torch.tensor(padded, device=device), mask)
+            moved += int(((placed != before) & (mask != 0)).any(1).sum())
+            rows += len(part.rows)
+            parts.append(evolve(part, advantages=placed))
+        minis.append(evolve(mini, parts=parts))
+    return evolve(prepared, minis=minis, figures={**prepared.figures, "penalties_placed": moved / max(rows, 1)})
 
 
 def _corrected(prepared: Prepared, options: Options) -> Prepared:

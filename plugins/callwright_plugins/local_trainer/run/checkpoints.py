@@ -2,9 +2,10 @@
 
 ``checkpoints/<phase>-<step>/`` holds ``model.safetensors``, ``training.pt`` (AdamW, global generators) and
 ``state.json`` (phase, step, evaluations so far, number of rows of each JSONL file); with a critic also
-``critic.safetensors``, and its AdamW in ``training.pt``. ``checkpoints/reference/`` holds
-the frozen reference, which is written once; ``checkpoints/final/`` is a Hugging Face directory. Each has the digests of
-its files (:mod:`callwright.training.ledger.seals`).
+``critic.safetensors``, and its AdamW in ``training.pt``; with a staleness ``earlier-<updates>.safetensors``, the
+weights that sample the next steps. ``checkpoints/reference/`` holds the frozen reference, which is written once;
+``checkpoints/final/`` is a Hugging Face directory. Each has the digests of its files
+(:mod:`callwright.training.ledger.seals`).
 """
 
 from __future__ import annotations
@@ -98,12 +99,14 @@ def save(
     keep: int | None = None,
     critic: Critic | None = None,
     *,
+    earlier: Mapping[int, Any] | None = None,
     lengths: Lengths | None = None,
     needs: Iterable[str] = (),
 ) -> None:
     """Write the checkpoint of a state and remove all but the ``keep`` newest (none without it).
 
-    ``lengths`` are those of the run's JSONL files; ``needs`` are the folders beside it that it is of no use without.
+    ``earlier`` are models by the number of updates that made them, which sample what is trained on next. ``lengths``
+    are those of the run's JSONL files; ``needs`` are the folders beside it that it is of no use without.
     """
 
     def fill(scratch: Path) -> None:
@@ -112,6 +115,8 @@ def save(
         if critic is not None:
             save_weights(critic.model, scratch / "critic.safetensors")
             training["critic"] = critic.optimiser.state_dict()
+        for updates, old in (earlier or {}).items():
+            save_weights(old, scratch / _earlier(updates))
         torch.save(training, scratch / "training.pt")
         (scratch / "state.json").write_text(
             json.dumps(
@@ -212,6 +217,21 @@ def restore(checkpoint: Path, model: Any, optimiser: torch.optim.Optimizer, crit
         raise _unreadable(checkpoint, ValueError(reason)) from error
     except (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError, EOFError) as error:
         raise _unreadable(checkpoint, error) from error
+
+
+def earlier_weights(checkpoint: Path | None, updates: int) -> Mapping[str, Any]:
+    """The weights after so many updates that a checkpoint keeps. Raises :class:`callwright.errors.RunError`."""
+    if checkpoint is None:
+        raise RunError(f"no checkpoint has the weights after {updates} updates")
+    try:
+        tensors: Mapping[str, Any] = load_file(checkpoint / _earlier(updates))
+    except (OSError, SafetensorError) as error:
+        raise _unreadable(checkpoint / _earlier(updates), error) from error
+    return tensors
+
+
+def _earlier(updates: int) -> str:
+    return f"earlier-{updates:06d}.safetensors"
 
 
 def save_weights(model: Any, path: Path) -> None:

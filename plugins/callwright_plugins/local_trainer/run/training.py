@@ -18,7 +18,7 @@ from callwright.errors import RunError, UsageError
 from callwright.machines.interrupts import postponed
 from callwright.options import read_options
 from callwright.training.alarms import Watch, alarms_of, mostly_masked, stopped, written
-from callwright.training.algorithm import ActorCritic, Algorithm, TokenLevel
+from callwright.training.algorithm import ActorCritic, Algorithm, PlacesCredit, TokenLevel
 from callwright.training.ledger.seals import Lengths
 from callwright.training.reporter import Reporter
 from callwright.training.rollouts.collapse import collapse, undeclared
@@ -27,7 +27,6 @@ from callwright.training.rollouts.peak_memory import peak_memory
 from callwright.training.rollouts.task_stream import TaskStream
 from callwright.training.run_folder import METRICS, ROLLOUTS, Run
 from callwright.training.spending import Meter
-from callwright.walk.conditions import Progress
 from callwright.walk.corpora.capabilities import HasVocabulary, WritesPrompts
 from callwright.walk.sampling import Sampler
 from callwright_plugins.local_trainer.forward.recomputing import layers_of
@@ -42,12 +41,14 @@ from callwright_plugins.local_trainer.models.vocabulary import build_tokenizer
 from callwright_plugins.local_trainer.options import Model, Options, SupervisedOptions
 from callwright_plugins.local_trainer.randomness import torch_generator
 from callwright_plugins.local_trainer.run import checkpoints
+from callwright_plugins.local_trainer.run.ahead import Rollouts
 from callwright_plugins.local_trainer.run.checkpoints import REFERENCE, Phase, State
 from callwright_plugins.local_trainer.run.choosing import BEST, is_best, since_best
 from callwright_plugins.local_trainer.run.evaluating import evaluate_policy, evaluation_tasks
 from callwright_plugins.local_trainer.run.stopping import LastStep, Plan, tidy
-from callwright_plugins.local_trainer.sampling.agents import agent_groups, agents_of
-from callwright_plugins.local_trainer.sampling.episodes import describe_turns, longest, sample_groups, turn_limits
+from callwright_plugins.local_trainer.sampling.agents import agents_of
+from callwright_plugins.local_trainer.sampling.collecting import Clock, Collected, collect
+from callwright_plugins.local_trainer.sampling.episodes import describe_turns, longest, turn_limits
 from callwright_plugins.local_trainer.sampling.prompts import PromptBound
 from callwright_plugins.local_trainer.sampling.rollouts import (
     Group,
@@ -97,6 +98,9 @@ class Training:
         self.critic: Critic | None = None
         self.kl_weight: float | None = None
         self.last = LastStep(self._save_stopped)
+        self.rollouts = Rollouts(self._collect, self.policy, options.staleness, options.steps)
+        self._stream: TaskStream | None = None
+        self._meter = Meter(pipeline.reward)
         self._optimiser: torch.optim.AdamW | None = None
         self._unwritten: list[Mapping[str, Any]] = []  # rows of the warm start
 
@@ -105,7 +109,7 @@ class Training:
 
         Stopped by a signal it keeps the last completed step, and by an alarm what is said in ``metrics.jsonl``.
         """
-        with self.pool, self.last.kept():
+        with self.pool, self.rollouts, self.last.kept():
             self._run()
 
     def _run(self) -> None:
@@ -145,7 +149,7 @@ class Training:
             self._write_evaluation()
         if self._uses_reference():
             self.reference = frozen_copy(self.policy, self.store.checkpoints / REFERENCE / "model.safetensors")
-        self._train(optimiser, step)
+        self._train(optimiser, step, checkpoint)
         self.evaluation["after"] = self._evaluate("evaluation after")
         self._write_evaluation()
         checkpoints.write_folder(self.store.checkpoints / FINAL, self.policy.save)
@@ -194,28 +198,29 @@ class Training:
 
     # Reinforcement learning
 
-    def _train(self, optimiser: torch.optim.AdamW, done: int) -> None:
+    def _train(self, optimiser: torch.optim.AdamW, done: int, checkpoint: Path | None) -> None:
         options = self.options
         if done < options.steps:
             stages = [(stage.last(options.steps), stage.depths) for stage in options.curriculum]
-            stream = TaskStream(self.pipeline.tasks(self.pipeline.train), options.depths, self.seed, stages)
+            self._stream = TaskStream(self.pipeline.tasks(self.pipeline.train), options.depths, self.seed, stages)
         rows = self.store.rows(METRICS)
         raised = [name for name, text in self._own_alarms(rows) if text is not None]
         watch = Watch(rows, options.not_finite_limit, alarms_of(self.algorithm), raised)
         self._optimiser = optimiser
         self.last.reached("train", done)
         self._evaluate_during(done)  # a run may have been stopped in the middle of it
+        self.rollouts.begin(done, partial(checkpoints.earlier_weights, checkpoint))
         self.reporter.start("training", options.steps, done)
-        meter = Meter(self.pipeline.reward)
         for step in range(done, options.steps):
             if self._enough():
                 logger.info("stopped early", steps=step, evaluations_without_a_better_one=options.patience)
                 self.evaluation["stopped_early"] = step
+                self.rollouts.end()
                 break
-            clock = _Clock()
-            meter.take()  # an evaluation's, which has rows of its own
-            groups, seen, rounds, too_long = self._collect(stream, step, clock)
-            told = {**describe(seen), **describe_turns(seen), **({"prompts_too_long": too_long} if too_long else {})}
+            batch, clock = self.rollouts.take(step)
+            groups, seen = batch.groups, batch.seen
+            told = {**describe(seen), **describe_turns(seen)}
+            told |= {"prompts_too_long": batch.too_long} if batch.too_long else {}
             if mostly_masked(told) and not (rows and mostly_masked(rows[-1])):
                 self.last.save()  # if this goes on, the run stops, and goes on from here
             with self.last.changing():
@@ -225,8 +230,9 @@ class Training:
                     **told,
                     "groups": len(groups),
                     "zero_variance": zero_variance([[one.reward.total for one in group.rollouts] for group in seen]),
-                    "resampling_rounds": rounds,
-                    **({"usage": usage} if (usage := meter.take()) else {}),
+                    "resampling_rounds": batch.rounds,
+                    **({"usage": batch.usage} if batch.usage else {}),
+                    **self.rollouts.age(step),
                     **row,
                 }
                 rows = [*rows, row][-2 * options.alarm_window :]
@@ -235,6 +241,7 @@ class Training:
                 self._append(METRICS, [row])
                 self._append(ROLLOUTS, logged)
                 self._append(TIMINGS, [{**timing, "memory": peak_memory()}])
+                self.rollouts.updated(step + 1)
                 self.last.reached("train", step + 1)
                 if self.pipeline.registry.listens("callwright_training_step"):
                     self.pipeline.registry.hook.callwright_training_step(metrics=row)
@@ -294,7 +301,7 @@ class Training:
         groups: list[Group],
         optimiser: torch.optim.AdamW,
         step: int,
-        clock: _Clock,
+        clock: Clock,
     ) -> tuple[dict[str, Any], list[Mapping[str, Any]], dict[str, Any]]:
         """One step: what its row of metrics says of the update, its logged rollouts, and how long its parts took."""
         options = self.options
@@ -309,7 +316,8 @@ class Training:
             rate = learning_rate(
                 step, options.steps, options.learning_rate, options.warm_up, options.schedule, options.schedule_floor
             )
-            batch = make_batch(groups, advantages, valid, limit)
+            places = has(self.algorithm, PlacesCredit) and self.algorithm.credit_share > 0
+            batch = make_batch(groups, advantages, valid, limit, self.policy.written if places else None)
             prepared = prepare(self.policy, self.reference, self.algorithm, batch, options, self.critic, self.kl_weight)
             if isinstance(self.algorithm, TokenLevel):
                 advantages[valid] = prepared.advantages.to(advantages)
@@ -333,29 +341,10 @@ class Training:
         logged = rollout_rows(groups, advantages, self.policy, step + 1, self.seed, options.keeping)
         return written(trained), [written(one) for one in logged], {"phase": "train", "step": step + 1, **clock.read()}
 
-    def _collect(self, stream: TaskStream, step: int, clock: _Clock) -> tuple[list[Group], list[Group], int, int]:
-        """The groups to train on, all that were sampled, how often others were drawn in place of the unfit, and how
-        many tasks were not sampled since their prompts are too long."""
-        options = self.options
-        progress = Progress(step, options.steps)
-        kept: list[Group] = []
-        seen: list[Group] = []
-        rounds = too_long = 0
-        for round_ in range(options.resampling_rounds + 1):
-            rounds = round_
-            tasks, replaced = self.prompts.draw(partial(stream.draw, options.prompts, step), round_)
-            too_long += replaced
-            purpose = (self.seed, "sampling", step, round_)
-            asked = self.pipeline, self.policy, tasks, options, self.limits, purpose, progress, clock.lap
-            groups = sample_groups(*asked, self.pool) if options.agent is None else agent_groups(*asked, self._agents)
-            clock.lap("scoring")
-            rewards, valid, _ = rewards_of(groups)
-            fit = self.algorithm.keep_groups(rewards, valid).tolist()
-            kept += [group for group, good in zip(groups, fit, strict=True) if good]
-            seen += groups
-            if len(kept) >= options.prompts:
-                break
-        return kept[: options.prompts], seen, rounds, too_long
+    def _collect(self, step: int, policy: Policy) -> Collected:
+        assert self._stream is not None
+        told = self.options, self.limits, self.prompts, self.pool, self._agents, self._meter
+        return collect(self.pipeline, policy, self.algorithm, self._stream, step, *told)
 
     # What is written
 
@@ -375,7 +364,14 @@ class Training:
         folder, state = self.store.checkpoints, State(phase, step, self.counts, self.evaluation, self.kl_weight)
         needs = (REFERENCE,) if phase == "train" and self._uses_reference() else ()
         checkpoints.save(
-            folder, state, self.policy.model, optimiser, critic=self.critic, lengths=self.lengths, needs=needs
+            folder,
+            state,
+            self.policy.model,
+            optimiser,
+            critic=self.critic,
+            earlier=self.rollouts.kept(step) if phase == "train" and step else {},
+            lengths=self.lengths,
+            needs=needs,
         )
         self._tidy(f"{phase}-{step:06d}")
 
@@ -404,27 +400,9 @@ class Training:
         asked = evaluation_tasks(self.pipeline, self.options)
         tasks = self.prompts.within(asked, self.pipeline.evaluation)
         asked_of = self.pipeline, self.policy, tasks, self.options, self.limits, self.reporter, stage
-        found = evaluate_policy(*asked_of, pool=self.pool, agents=self._agents)
+        with self.rollouts.alone():
+            found = evaluate_policy(*asked_of, pool=self.pool, agents=self._agents)
         return found if len(tasks) == len(asked) else {**found, "prompts_too_long": len(asked) - len(tasks)}
-
-
-class _Clock:
-    """Seconds of the parts of a step."""
-
-    def __init__(self) -> None:
-        self._began = self._last = time.perf_counter()
-        self._parts: dict[str, float] = {}
-
-    def lap(self, part: str) -> None:
-        now = time.perf_counter()
-        self._parts[part] = self._parts.get(part, 0.0) + now - self._last
-        self._last = now
-
-    def read(self) -> dict[str, float]:
-        return {
-            "seconds": round(self._last - self._began, 6),
-            **{part: round(seconds, 6) for part, seconds in self._parts.items()},
-        }
 
 
 def make_policy(pipeline: Pipeline, options: Options | SupervisedOptions) -> Policy:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from callwright.capability import has
 from callwright.errors import UsageError
-from callwright.training.algorithm import ScalesByDeviation, UnbiasedKL
+from callwright.training.algorithm import PlacesCredit, ScalesByDeviation, UnbiasedKL
 from callwright.walk.limits import TurnLimits
 from callwright_plugins.openrlhf_trainer.options import Options
 from callwright_plugins.openrlhf_trainer.translation.arguments import (
@@ -40,6 +40,10 @@ def translate_algorithm(algorithm: Any, options: Options, limits: TurnLimits) ->
     found = translate(algorithm, options, limits)
     if algorithm.entropy_weight:
         found += translation(argument("--actor.entropy_coef", algorithm.entropy_weight))
+    if has(algorithm, PlacesCredit) and algorithm.credit_share:
+        why = "OpenRLHF is told one reward for a completion; the trainer 'local' places penalties on tokens"
+        placed = Difference("algorithm.credit_share", algorithm.credit_share, 0.0, why, refused=True)
+        found += translation(unsupported=[placed])
     # OpenRLHF clips advantages (rewards, for gae and reinforce) to [-10, 10] unless told otherwise.
     return found + translation(argument("--reward.clip_range", -1e9, 1e9))
 

@@ -98,7 +98,7 @@ best = "loss"
 """
 
 
-@pytest.fixture(scope="module", params=["bn-grpo", "ppo", "sft", "process"])
+@pytest.fixture(scope="module", params=["bn-grpo", "ppo", "sft", "process", "stale"])
 def uninterrupted(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, small_recipe: str, runs: Runs
 ) -> tuple[Path, Path, dict[str, str]]:
@@ -114,6 +114,8 @@ def uninterrupted(
         text = text[: text.index("[trainer]")] + PPO[: PPO.index("[trainer.critic]")] + SFT
     elif request.param == "process":  # whose workers die with it
         text = text.replace('name = "local"', 'name = "local"\nexecutor = "process"\nworkers = 2')
+    elif request.param == "stale":  # with weights of two updates before
+        text = text.replace('name = "local"', 'name = "local"\nstaleness = 2\ncorrection = "token_truncate"')
     recipe.write_text(text)
     assert runs.start(recipe, folder / "whole", -1) == 0
     found = hashes(folder / "whole")

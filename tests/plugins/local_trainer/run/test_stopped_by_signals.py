@@ -98,7 +98,7 @@ def whole(
 
 #: Where a signal comes, at which call of it, and the checkpoint that is there afterwards: of RL, and of sft.
 MOMENTS: dict[str, tuple[str, int, str]] = {
-    "while it samples": (f"{RUN}.training.sample_groups", 3, "train-000002"),
+    "while it samples": ("callwright_plugins.local_trainer.sampling.collecting.sample_groups", 3, "train-000002"),
     "before an update, which is finished first": (f"{RUN}.training.prepare", 2, "train-000002"),
     "in an update, which is finished first": (f"{RUN}.training.descend", 2, "train-000002"),
     "while it evaluates": (f"{RUN}.training.evaluate_policy", 2, "train-000002"),

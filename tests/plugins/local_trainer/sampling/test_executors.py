@@ -16,7 +16,7 @@ from callwright.plugins import Registry, load_plugins
 from callwright.recipe_file import parse_recipe
 from callwright.training.run_folder import Run
 from callwright_plugins import json_ir, local_trainer, policy_gradient, tier_rewards, toolworld
-from callwright_plugins.local_trainer.run import training
+from callwright_plugins.local_trainer.sampling import collecting
 from callwright_plugins.local_trainer.supervised.trainer import SupervisedTrainer
 from callwright_plugins.local_trainer.trainer import LocalTrainer
 
@@ -106,7 +106,7 @@ def test_a_run_that_stopped_goes_on_with_another_executor(
     tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = train(make("trainer.checkpoint_every=1"), tmp_path / "serial")
-    real, calls = training.sample_groups, []
+    real, calls = collecting.sample_groups, []
 
     def stopping(*given: Any) -> Any:
         calls.append(given)
@@ -114,7 +114,7 @@ def test_a_run_that_stopped_goes_on_with_another_executor(
             raise RunError("stopped")
         return real(*given)
 
-    monkeypatch.setattr(training, "sample_groups", stopping)
+    monkeypatch.setattr(collecting, "sample_groups", stopping)
     with pytest.raises(RunError, match="stopped"):
         train(make("trainer.checkpoint_every=1", "trainer.executor=thread", "trainer.workers=2"), tmp_path / "other")
     (tmp_path / "other" / "recipe.toml").unlink()
