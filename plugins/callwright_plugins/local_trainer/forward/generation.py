@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import torch
 from attrs import frozen
@@ -13,11 +13,10 @@ from transformers import DynamicCache
 
 from callwright.errors import UsageError
 from callwright_plugins.local_trainer.forward.batches import Ids, pad_left, positions
+from callwright_plugins.local_trainer.forward.decoding import Decoder
+from callwright_plugins.local_trainer.forward.llama import Llama, understood
 from callwright_plugins.local_trainer.forward.roomy_cache import make_room
 from callwright_plugins.local_trainer.models.policy import Policy
-
-#: Vocabularies of up to so many entries are sampled with noise for each of them.
-_FEW_ENTRIES: Final = 1024
 
 
 @frozen
@@ -121,6 +120,11 @@ def _generate(
     seeds: Sequence[int] | None,
 ) -> list[Sampled]:
     """A completion for each of ``owners``, which are indices of prompts, of at most ``rooms`` tokens each."""
+    drawn = None
+    if temperature and (seeds is not None or policy.device.type == "cpu"):
+        drawn = _draws(seeds, generator, len(owners), max(rooms))
+    if understood(policy) and all(prompts):
+        return _in_few_operators(policy, prompts, owners, rooms, temperature, drawn)
     model, device = policy.model, policy.device
     ends = torch.tensor(sorted(policy.ends), device=device)
     ids, mask = pad_left(prompts, policy.pad, device)
@@ -148,7 +152,7 @@ def _generate(
     lengths = room.clone()
     ended = torch.zeros(count, dtype=torch.bool, device=device)
     alive = torch.arange(count, device=device)
-    drawn = None if seeds is None or not temperature else _draws(seeds, longest).to(device)
+    drawn = None if drawn is None else drawn.to(device)
     for step in range(longest):
         own = None if drawn is None else drawn[alive, step]
         token, logprob = choose(logits, temperature, generator, own)
@@ -181,10 +185,59 @@ def _generate(
     ]
 
 
-def _draws(seeds: Sequence[int], count: int) -> Tensor:
-    """``[rows, count]`` uniform numbers, each row from a generator of its own (on the CPU, alike on every device)."""
-    rows = [torch.rand(count, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)) for seed in seeds]
-    return torch.stack(rows)
+@torch.inference_mode()
+def _in_few_operators(
+    policy: Policy,
+    prompts: Sequence[Ids],
+    owners: Sequence[int],
+    rooms: Sequence[int],
+    temperature: float,
+    drawn: Tensor | None,
+) -> list[Sampled]:
+    """The same by :mod:`.llama`. Rows that have ended are computed on until they are moved away; nobody reads them."""
+    longest, head, ends = max(rooms), policy.model.lm_head, policy.ends
+    decoder = Decoder(Llama(policy), prompts, owners, longest)
+    ids: list[list[int]] = [[] for _ in owners]
+    logprobs: list[list[float]] = [[] for _ in owners]
+    ended = [False] * len(owners)
+    alive = list(range(len(owners)))
+    places = {row: place for place, row in reversed(list(enumerate(decoder.grid.rows)))}
+    numbers = None if drawn is None else drawn[decoder.grid.rows]
+    hidden = decoder.first[[owners[row] for row in decoder.grid.rows]]
+    for step in range(longest):
+        token, logprob = choose(head(hidden), temperature, None, None if numbers is None else numbers[:, step])
+        said, known = token.tolist(), logprob.tolist()
+        left = []
+        for row in alive:
+            place = places[row]
+            ids[row].append(said[place])
+            logprobs[row].append(known[place])
+            if said[place] in ends:
+                ended[row] = True
+            elif len(ids[row]) < rooms[row]:
+                left.append(row)
+        if not left:
+            break
+        if len(left) < len(alive):
+            moved = decoder.moved(left)
+            if moved is not None:
+                token = token.index_select(0, moved)
+                numbers = None if numbers is None else numbers.index_select(0, moved)
+                places = {row: place for place, row in reversed(list(enumerate(decoder.grid.rows)))}
+        alive = left
+        hidden = decoder.follow(token)
+    return [Sampled(tuple(row), tuple(known), not done) for row, known, done in zip(ids, logprobs, ended, strict=True)]
+
+
+def _draws(seeds: Sequence[int] | None, generator: torch.Generator | None, rows: int, count: int) -> Tensor:
+    """``[rows, count]`` uniform numbers of the CPU, alike on every device: what a row draws hangs on no other's end.
+
+    With ``seeds`` each row is from a generator of its own.
+    """
+    if seeds is None:
+        return torch.rand(rows, count, dtype=torch.float64, generator=generator)
+    table = [torch.rand(count, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)) for seed in seeds]
+    return torch.stack(table)
 
 
 def choose(
@@ -193,14 +246,14 @@ def choose(
     """A token for each row of ``[N, V]`` logits, and its log-probability. Both ways of sampling are exact.
 
     Dividing exponential noise by the probabilities and taking the smallest is one pass, but draws a number for each
-    entry of the vocabulary. On the CPU, where drawing is slow, large vocabularies take one number a row, and the first
-    entry at which the sum of the probabilities exceeds it. So do rows that bring their number: ``drawn``, ``[N]``.
+    entry of the vocabulary. On the CPU, where drawing is slow, one number a row is taken, and the first entry at which
+    the sum of the probabilities exceeds it. So do rows that bring their number: ``drawn``, ``[N]``.
     """
     logits = logits.float()
     logprobs = torch.log_softmax(logits / temperature if temperature else logits, -1)
     if not temperature:
         token = logprobs.argmax(-1)
-    elif drawn is not None or (logits.device.type == "cpu" and logits.shape[-1] > _FEW_ENTRIES):
+    elif drawn is not None or logits.device.type == "cpu":
         sums = logprobs.exp().cumsum(-1, dtype=torch.float64)
         if drawn is None:
             drawn = torch.rand(len(sums), dtype=torch.float64, generator=generator)

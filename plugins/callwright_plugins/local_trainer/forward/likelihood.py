@@ -2,6 +2,9 @@
 
 The keys and values of the prompts are one forward pass; every micro-batch attends to them and sends its gradient back
 into them; :meth:`Prefix.backward` then sends the sum through the prompts once. This equals the full sequences.
+
+Both come in two forms: with transformers' forward of any model, and in few operators (:mod:`.llama`) where a model is
+:func:`.llama.understood`. The tests hold them equal.
 """
 
 from __future__ import annotations
@@ -17,7 +20,9 @@ from transformers.cache_utils import DynamicLayer
 
 from callwright_plugins.local_trainer.forward.batches import Ids, pad_left, pad_right, positions
 from callwright_plugins.local_trainer.forward.generation import last_logits_only
+from callwright_plugins.local_trainer.forward.llama import Llama, understood
 from callwright_plugins.local_trainer.forward.prompt_cache import GroupLayer, PromptLayer
+from callwright_plugins.local_trainer.forward.ragged import Causal, Following, Rows
 from callwright_plugins.local_trainer.forward.recomputing import recomputed
 from callwright_plugins.local_trainer.forward.token_logprobs import head_of, of_hidden, of_logits
 from callwright_plugins.local_trainer.models.policy import Policy
@@ -41,6 +46,22 @@ class Prefix:
     def __init__(self, policy: Policy, prompts: Sequence[Ids]) -> None:
         self._policy = policy
         self._prompts = prompts
+        self._few = in_few_operators(policy)
+        self._made = self._packed_prompts() if self._few else self._padded_prompts()
+        self._leaves = [tensor.detach().requires_grad_(tensor.requires_grad) for tensor in self._made]
+
+    def _packed_prompts(self) -> list[Tensor]:
+        """By layer ``[prompts, 2 K, L, W]``: keys, then values, 0 after each prompt's end."""
+        model, before = Llama(self._policy), [prompt[:-1] for prompt in self._prompts]
+        rows = Rows([len(prompt) for prompt in before])
+        causal = Causal(model, rows, keep=True, keys_only=True)
+        turns = model.turns(rows.packed([range(length) for length in rows.lengths]))
+        model.hidden(rows.packed(before), turns, causal)
+        return causal.kept
+
+    def _padded_prompts(self) -> list[Tensor]:
+        """Keys and values of each layer ``[prompts, K, L, W]``, with padding before each prompt."""
+        policy, prompts = self._policy, self._prompts
         ids, self._mask = pad_left([prompt[:-1] for prompt in prompts], policy.pad, policy.device)
         cache = DynamicCache(config=policy.model.config)
         cache.layers = [PromptLayer() for _ in cache.layers]
@@ -52,19 +73,38 @@ class Prefix:
                 past_key_values=cache,
                 use_cache=True,
             )
-        self._made = [tensor for layer in cache.layers for tensor in (layer.keys, layer.values)]
-        self._leaves = [tensor.detach().requires_grad_(tensor.requires_grad) for tensor in self._made]
+        return [tensor for layer in cache.layers for tensor in (layer.keys, layer.values)]
 
     def likelihood(
         self, owners: Sequence[int], completions: Sequence[Ids], temperature: float, entropy: Entropy = "plain"
     ) -> Likelihood:
         """Of completions whose prompts have the indices ``owners``."""
-        return _likelihood(self._policy, self._output, owners, completions, temperature, entropy)
+        packed = self._hidden if self._few else None
+        return _likelihood(self._policy, self._output, packed, owners, completions, temperature, entropy)
 
     def logits(self, owners: Sequence[int], completions: Sequence[Ids]) -> tuple[Tensor, Tensor, Tensor]:
         """What the model says before each token of the completions, ``[n, L, V]``; the tokens, and where they are."""
+        if self._few:
+            return _logits(self._policy, self._hidden(owners, completions), completions)
         output, targets, mask = self._output(self._policy.model, owners, completions)
         return output.logits, targets, mask
+
+    def _hidden(self, owners: Sequence[int], completions: Sequence[Ids]) -> Tensor:
+        """Of the tokens of the completions, row after row, what the head makes their logits of, ``[M, D]``."""
+        model = Llama(self._policy)
+        mine = [self._prompts[owner] for owner in owners]
+        rows = Rows([max(1, len(completion)) for completion in completions])
+        turns = model.turns(
+            rows.packed([range(len(own) - 1, len(own) - 1 + n) for own, n in zip(mine, rows.lengths, strict=True)])
+        )
+        inputs = rows.packed([[own[-1], *one[:-1]] for own, one in zip(mine, completions, strict=True)])
+        lengths = [len(prompt) - 1 for prompt in self._prompts]
+        attend = Following(model, rows, owners, lengths, self._leaves)
+        # An empty completion has nothing to be said of, but its prompt's last token stands in the row all the same.
+        needed = rows.places([0 if completion else 1 for completion in completions])
+        hidden = model.hidden(inputs, turns, attend, needed)
+        assert hidden is not None
+        return hidden
 
     def _output(self, model: Any, owners: Sequence[int], completions: Sequence[Ids]) -> tuple[Any, Tensor, Tensor]:
         policy, device = self._policy, self._policy.device
@@ -102,17 +142,33 @@ class FullSequences:
     def __init__(self, policy: Policy, prompts: Sequence[Ids]) -> None:
         self._policy = policy
         self._prompts = prompts
+        self._few = in_few_operators(policy) and all(prompts)
 
     def likelihood(
         self, owners: Sequence[int], completions: Sequence[Ids], temperature: float, entropy: Entropy = "plain"
     ) -> Likelihood:
         """Of completions whose prompts have the indices ``owners``."""
-        return _likelihood(self._policy, self._output, owners, completions, temperature, entropy)
+        packed = self._hidden if self._few else None
+        return _likelihood(self._policy, self._output, packed, owners, completions, temperature, entropy)
 
     def logits(self, owners: Sequence[int], completions: Sequence[Ids]) -> tuple[Tensor, Tensor, Tensor]:
         """What the model says before each token of the completions, ``[n, L, V]``; the tokens, and where they are."""
+        if self._few:
+            return _logits(self._policy, self._hidden(owners, completions), completions)
         output, targets, mask = self._output(self._policy.model, owners, completions)
         return output.logits[:, -targets.shape[1] :], targets, mask
+
+    def _hidden(self, owners: Sequence[int], completions: Sequence[Ids]) -> Tensor:
+        """Of the tokens of the completions, row after row, what the head makes their logits of, ``[M, D]``."""
+        model = Llama(self._policy)
+        mine = [self._prompts[owner] for owner in owners]
+        whole = [(*own, *one[:-1]) for own, one in zip(mine, completions, strict=True)]
+        rows = Rows([len(one) for one in whole])
+        turns = model.turns(rows.packed([range(length) for length in rows.lengths]))
+        firsts = [len(own) - 1 if one else len(own) for own, one in zip(mine, completions, strict=True)]
+        hidden = model.hidden(rows.packed(whole), turns, Causal(model, rows), rows.places(firsts))
+        assert hidden is not None
+        return hidden
 
     def _output(self, model: Any, owners: Sequence[int], completions: Sequence[Ids]) -> tuple[Any, Tensor, Tensor]:
         policy, device = self._policy, self._policy.device
@@ -144,9 +200,26 @@ def can_share(policy: Policy, prompts: Sequence[Ids]) -> bool:
     return all(type(layer) is DynamicLayer for layer in layers) and all(len(prompt) > 1 for prompt in prompts)
 
 
+def in_few_operators(policy: Policy) -> bool:
+    """Whether log-probabilities are computed by :mod:`.llama`."""
+    return understood(policy) and head_of(policy) is not None
+
+
+def _logits(policy: Policy, hidden: Tensor, completions: Sequence[Ids]) -> tuple[Tensor, Tensor, Tensor]:
+    """A padded table of what the head says of hidden states, the tokens, and where they are."""
+    targets, mask = pad_right(completions, policy.pad, policy.device)
+    head = head_of(policy)
+    assert head is not None
+    said = head(hidden)
+    written = mask.flatten().nonzero().squeeze(1)
+    table = said.new_zeros(targets.numel(), said.shape[1]).index_copy(0, written, said)
+    return table.view(*targets.shape, -1), targets, mask
+
+
 def _likelihood(
     policy: Policy,
     output: Callable[[Any, Sequence[int], Sequence[Ids]], tuple[Any, Tensor, Tensor]],
+    packed: Callable[[Sequence[int], Sequence[Ids]], Tensor] | None,
     owners: Sequence[int],
     completions: Sequence[Ids],
     temperature: float,
@@ -154,16 +227,21 @@ def _likelihood(
 ) -> Likelihood:
     """From the trunk's hidden states where the model's head is plain, which are far smaller than logits."""
     head = head_of(policy)
-    trunk = policy.model if head is None else policy.model.base_model
-    made, targets, mask = output(trunk, owners, completions)
-    width = targets.shape[1]
     if head is None:
-        logits = made.logits[:, -width:]
+        made, targets, mask = output(policy.model, owners, completions)
+        logits = made.logits[:, -targets.shape[1] :]
         told = of_logits(logits.reshape(-1, logits.shape[-1]), targets.flatten(), temperature, entropy != "none")
         logprobs, entropies = (table.view(targets.shape) for table in told)
     else:
+        if packed is None:
+            made, targets, mask = output(policy.model.base_model, owners, completions)
+        else:
+            targets, mask = pad_right(completions, policy.pad, policy.device)
         written = mask.flatten().nonzero().squeeze(1)  # padding has no head computed for it
-        hidden = made.last_hidden_state[:, -width:].flatten(0, 1).index_select(0, written)
+        if packed is None:
+            hidden = made.last_hidden_state[:, -targets.shape[1] :].flatten(0, 1).index_select(0, written)
+        else:
+            hidden = packed(owners, completions)
         some = targets.flatten().index_select(0, written)
         told = of_hidden(hidden, head, some, temperature, entropy != "none", policy.dtype)
         empty = torch.zeros(targets.numel(), device=policy.device)

@@ -14,7 +14,10 @@ from callwright_plugins.local_trainer.models.masters import publish, stepped
 
 def adamw(model: Any, weight_decay: float, betas: tuple[float, float]) -> torch.optim.AdamW:
     """AdamW over all weights, or over their float32 masters; its learning rate is set anew at every step."""
-    optimiser = torch.optim.AdamW(stepped(model).values(), lr=0.0, betas=betas, weight_decay=weight_decay)
+    weights = list(stepped(model).values())
+    # One operator for all weights; where they are on a GPU torch has its own way of that.
+    fused = all(weight.device.type == "cpu" for weight in weights) or None
+    optimiser = torch.optim.AdamW(weights, lr=0.0, betas=betas, weight_decay=weight_decay, fused=fused)
     optimiser.register_step_post_hook(lambda *_: publish(model))
     return optimiser
 
