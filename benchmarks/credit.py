@@ -62,7 +62,6 @@ def compare(folder: Path, seeds: int, steps: int, warmed: int, shares: list[floa
         "trainer.warm_start.steps=0",
         f"trainer.steps={steps}",
         "trainer.evaluate_every=0",
-        "trainer.evaluation_tasks=10",
     ]
     found: dict[float, dict[int, tuple[float, float, float]]] = {share: {} for share in (0.0, *shares)}
     for seed in range(1, seeds + 1):
