@@ -1,8 +1,9 @@
-"""What the tests of every front share: a corpus whose answers hang on the seeds of its tasks."""
+"""What the tests of every front share: a corpus whose answers hang on the seeds of its tasks, and what is known."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -110,3 +111,12 @@ class VaultWithUsers(VaultCorpus):
 def vault_with_users() -> VaultWithUsers:
     """Vaults with users: whether each sample has a user of its own, and the same one again."""
     return VaultWithUsers()
+
+
+@pytest.fixture(scope="session")
+def kept_knowledge(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for the ``cache`` of synthesis: what one test has explored and proven, the next one reads.
+
+    That it is the same from there stands in ``synthesis/blueprints/test_knowledge.py``, which has folders of its own.
+    """
+    return tmp_path_factory.mktemp("kept-knowledge")
