@@ -81,7 +81,8 @@ class UnknownName(UsageError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, hint: str = "") -> None:
         self.kind, self.name, self.known = kind, name, tuple(sorted(known))
-        close = _nearest(name, self.known)
+        #: The known name that was probably meant, if there is one.
+        self.nearest = close = _nearest(name, self.known)
         meant = f" Did you mean {close!r}?" if close else ""
         listed = _nearby(name, self.known) if self.known else "none is registered"
         tail = f" {hint}" if hint else ""

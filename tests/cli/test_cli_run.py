@@ -115,7 +115,7 @@ def test_words_of_set_that_say_nothing_are_told_together(invoke: Invoke, recipe:
     ]
 
 
-@pytest.mark.parametrize("key", ["corpus.train=3", "trainer={}", "algorithm=3"])
+@pytest.mark.parametrize("key", ["corpus.train=3", "trainer={}", "algorithm=3", "algoritm.name=dapo"])
 def test_nothing_is_said_of_what_hangs_on_a_wrong_key(key: str, invoke: Invoke, recipe: Path) -> None:
     done = invoke("run", recipe, "--dry-run", "--set", key, "--set", "reward=tierr")
     assert done.exit_code == 2

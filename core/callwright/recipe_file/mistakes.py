@@ -15,6 +15,8 @@ _Model = TypeVar("_Model", bound=BaseModel)
 _APART: Final = frozenset(
     ("description", "seed", "time_limit", "isolation", "sampler", "user", "tracker", "turns", "clock", "hazards")
 )
+#: What a key may be a misspelling of.
+_LOST: Final = frozenset((None, *_APART))
 
 
 def in_words(problem: Any, path: tuple[str, ...], model: type[BaseModel]) -> str:
@@ -30,11 +32,16 @@ def in_words(problem: Any, path: tuple[str, ...], model: type[BaseModel]) -> str
 def sound_part(
     model: type[_Model], data: dict[str, Any], error: ValidationError
 ) -> tuple[_Model, dict[str, Any]] | None:
-    """The recipe without what ``error`` says is wrong; ``None`` where something else hangs on that."""
+    """The recipe without what ``error`` says is wrong; ``None`` where something else hangs on that.
+
+    So it does on a table whose name is nearly that of another: what stands there may be meant for that one.
+    """
     left: Any = copy.deepcopy(data)
     for problem in error.errors():
         path = problem["loc"]
         if problem["type"] == "extra_forbidden":
+            if len(path) == 1 and UnknownName("recipe key", str(path[0]), model.model_fields).nearest not in _LOST:
+                return None
             table = left
             for part in path[:-1]:
                 table = table[part]
