@@ -117,7 +117,7 @@ class Decoder:
         model, length = self._model, self._length
         prompts, copies, shared, width = len(self.grid.prompts), self.grid.copies, model.shared, model.width
         times, rows = model.heads // shared, prompts * shared * copies
-        queries, *new = states.split([model.heads, shared, shared], 1)
+        queries, *new = torch.split(states, [model.heads, shared, shared], 1)
         for own, added in zip(self._own[2 * number : 2 * number + 2], new, strict=True):
             grid = own.view(prompts, shared, copies, -1, width)
             grid[:, :, :, length - 1] = added.view(prompts, copies, shared, width).transpose(1, 2)

@@ -41,7 +41,7 @@ def understood(policy: Policy) -> bool:
         return False
     config, trunk = model.config, model.model
     kinds = getattr(config, "layer_types", None) or []
-    return (
+    return bool(
         not model.training
         and config.hidden_act == "silu"
         and getattr(trunk.rotary_emb, "rope_type", "") == "default"
@@ -134,17 +134,18 @@ class Llama:
 
         Nothing where the last attention wants nothing but keys and values.
         """
-        states: Tensor | None = F.embedding(ids, self._embeddings)
+        states = F.embedding(ids, self._embeddings)
         again = self._recompute and torch.is_grad_enabled()
         for number in range(len(self.layers)):
             some = needed if number == len(self.layers) - 1 else None
             given = number, states, turns, attend, some
             if again:
-                states = checkpoint(self._passed, *given, use_reentrant=False, preserve_rng_state=False)
+                passed = checkpoint(self._passed, *given, use_reentrant=False, preserve_rng_state=False)
             else:
-                states = self._passed(*given)
-            if states is None:
+                passed = self._passed(*given)
+            if passed is None:
                 return None
+            states = passed
         return unit(states, self._eps) * self._norm
 
     def _passed(

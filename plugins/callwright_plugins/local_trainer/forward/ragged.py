@@ -87,7 +87,7 @@ class Rows:
         """The tokens of each block."""
         if len(self.blocks) == 1:
             return [packed]
-        parts: Sequence[Tensor] = packed.split([block.tokens for block in self.blocks])
+        parts: Sequence[Tensor] = torch.split(packed, [block.tokens for block in self.blocks])
         return parts
 
 
@@ -155,7 +155,7 @@ class Following:
         told = []
         for (block, index, mask), some in zip(self._blocks, self._rows.split(states), strict=True):
             table = block.padded(some)
-            queries, own = table.split([self._model.heads, 2 * self._model.shared], 1)
+            queries, own = torch.split(table, [self._model.heads, 2 * self._model.shared], 1)
             whole = torch.cat([self._prefixes[number].index_select(0, index), own], 2)
             keys, values = shared_out(self._model, whole.chunk(2, 1))
             made = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, scale=1.0)
@@ -165,7 +165,7 @@ class Following:
 
 def parts_of(model: Llama, table: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Queries, keys and values, ``[rows, H, L, W]`` each, of a layer's padded table."""
-    queries, *others = table.split([model.heads, model.shared, model.shared], 1)
+    queries, *others = torch.split(table, [model.heads, model.shared, model.shared], 1)
     return queries, *shared_out(model, others)
 
 
