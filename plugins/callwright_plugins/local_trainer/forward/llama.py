@@ -146,7 +146,8 @@ class Llama:
             if passed is None:
                 return None
             states = passed
-        return unit(states, self._eps) * self._norm
+        normed: Tensor = unit(states, self._eps) * self._norm
+        return normed
 
     def _passed(
         self, number: int, states: Tensor, turns: Tensor, attend: Attend, needed: Tensor | None

@@ -302,7 +302,7 @@ def test_every_algorithm_trains(name: str, tmp_path: Path, make_pipeline: Pipeli
 def test_the_kl_weight_follows_the_divergence(
     tmp_path: Path, make_pipeline: Pipelines, variety: RewardComponent
 ) -> None:
-    run = train(make_pipeline(ADAPTIVE, "trainer.learning_rate=0.01", extra_rewards=[variety]), tmp_path)
+    run = train(make_pipeline(ADAPTIVE, "trainer.learning_rate=0.05", extra_rewards=[variety]), tmp_path)
     found = [row["kl_weight"] for row in run.rows("metrics.jsonl")]
     assert found[0] == 0.05
     assert found[1] == pytest.approx(0.05 * (1 - 0.2 * 6 / 50))  # the first divergence is 0, below the target
