@@ -314,7 +314,7 @@ def run_once(run: Path, overrides: Sequence[str]) -> dict[str, Any]:
     cw.train(RECIPE, output=run, overrides=list(overrides))
     took = time.process_time() - began
     pipeline = build_pipeline(load_recipe(RECIPE, list(overrides)))
-    sampler: Any = cw.sampler("local-model", model=str(run), max_new_tokens=48, corpus=pipeline.corpus)
+    sampler: Any = cw.sampler("local-model", model=str(run), max_new_tokens=40, corpus=pipeline.corpus)
     tasks = pipeline.tasks("evaluation")
     verdicts = evaluate(pipeline, tasks, sampler)
     metrics = run / "metrics.jsonl"  # a warm start alone has none
