@@ -23,7 +23,7 @@ import re
 import subprocess
 import sys
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from random import Random
@@ -314,7 +314,7 @@ def run_once(run: Path, overrides: Sequence[str]) -> dict[str, Any]:
     cw.train(RECIPE, output=run, overrides=list(overrides))
     took = time.process_time() - began
     pipeline = build_pipeline(load_recipe(RECIPE, list(overrides)))
-    sampler: Any = cw.sampler("local-model", model=str(run), max_new_tokens=48, corpus=pipeline.corpus)
+    sampler: Any = cw.sampler("local-model", model=str(run), max_new_tokens=40, corpus=pipeline.corpus)
     tasks = pipeline.tasks("evaluation")
     verdicts = evaluate(pipeline, tasks, sampler)
     metrics = run / "metrics.jsonl"  # a warm start alone has none
@@ -375,7 +375,26 @@ def mean(run: Mapping[str, Any]) -> float:
     return sum(right.values()) / len(right)
 
 
-def report(found: Mapping[int, Mapping[str, Any]]) -> None:
+def called(task: cw.Task) -> str:
+    """The tools that are due, and what the user holds back."""
+    withheld = [one["argument"] for stage in task.facts["stages"] for one in stage["withheld"]]
+    tools = " + ".join(call["name"] for step in task.facts["steps"] for call in step["calls"])
+    return tools if not withheld else f"{tools}, {' and '.join(withheld)} held back"
+
+
+def by_part(runs: Mapping[str, Sequence[Mapping[str, Any]]], parts: Mapping[str, str], title: str) -> None:
+    """The share of right verdicts of each part of the tasks, over all seeds."""
+    print(f"\n{title:>44} {'tasks':>6}" + "".join(f"{arm:>10}" for arm in runs))
+    for part, size in sorted(Counter(parts.values()).items()):
+        cells = {
+            arm: [run["right"][name] for run in some for name in run["right"] if parts.get(name) == part]
+            for arm, some in runs.items()
+        }
+        shares = "".join(f"{100 * sum(cell) / len(cell):>9.1f}%" for cell in cells.values())
+        print(f"{part:>44} {size:>6}{shares}")
+
+
+def report(found: Mapping[int, Mapping[str, Any]], held_out: Iterable[cw.Task]) -> None:
     """Print the tables."""
     seeds = sorted(found)
     arms = tuple(found[seeds[0]])
@@ -392,15 +411,8 @@ def report(found: Mapping[int, Mapping[str, Any]]) -> None:
         print(f"   gain {difference(runs['before'], runs[arm])}")
     for other in (arm for arm in arms if arm not in ("before", "gated") and "gated" in arms):
         print(f"gated against {other}: {difference(runs[other], runs['gated'])}")
-    kinds = sorted(set(found[seeds[0]]["before"]["kind"].values()))
-    print(f"\n{'kind':>14} {'tasks':>6}" + "".join(f"{arm:>10}" for arm in arms))
-    for kind in kinds:
-        cells: dict[str, list[bool]] = defaultdict(list)
-        for arm in arms:
-            for run in runs[arm]:
-                cells[arm] += [right for name, right in run["right"].items() if run["kind"][name] == kind]
-        size = len(cells["before"]) // len(seeds)
-        print(f"{kind:>14} {size:>6}" + "".join(f"{100 * sum(cells[arm]) / len(cells[arm]):>9.1f}%" for arm in arms))
+    by_part(runs, found[seeds[0]]["before"]["kind"], "kind")
+    by_part(runs, {task.id: called(task) for task in held_out if task.facts["kind"] == "task"}, "calls")
     for arm in arms[1:]:
         rewards = [run["reward"] for run in runs[arm]]
         told = " ".join(f"{sum(one[place] for one in rewards) / len(rewards):.2f}" for place in tenths(len(rewards[0])))
@@ -439,7 +451,7 @@ def main(
         found[seed] = trained(output, seed, start, [arm for arm in arms.split(",") if arm], settings)
         write_atomically(output / "it_teaches.json", json.dumps({"files": about, "seeds": found}, indent=1) + "\n")
         print(f"seed {seed}: " + ", ".join(f"{arm} {100 * mean(one):.1f}%" for arm, one in found[seed].items()))
-    report(found)
+    report(found, cw.read_tasks(output / "gated.jsonl").splits["evaluation"])
 
 
 if __name__ == "__main__":
