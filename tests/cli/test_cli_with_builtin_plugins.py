@@ -127,7 +127,8 @@ def test_a_run_with_cut_off_rollouts_is_scored_again_as_it_was(
     """In 8 tokens no completion of an untaught policy ends."""
     pytest.importorskip("torch")
     folder = tmp_path / "run"
-    words = (*TINY, f"reward.truncated={policy}", "trainer.steps=5", "trainer.evaluate_every=0")
+    words = (*TINY, f"reward.truncated={policy}", "trainer.steps=5", "trainer.evaluate_every=0", "trainer.group=8")
+    words = (*words, "trainer.learning_rate=1e-6")  # it stays untaught
     result = builtin("run", "tier-mini", *(word for one in words for word in ("--set", one)), "-o", folder)
     assert result.exit_code == 0, result.stderr
     metrics = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]

@@ -52,8 +52,11 @@ class GSPO:
         length = active.sum(1).clamp(min=1)
         ratio = (moved.sum(1) / length).exp()
         advantages = batch.advantages.detach().to(logprobs)
-        clipped = ratio.clamp(1 - self.low, 1 + self.high)
-        each = -(ratio * advantages).minimum(clipped * advantages).masked_fill(~active.any(1), 0)
+        tokens = advantages if advantages.dim() == 2 else advantages.unsqueeze(1).expand_as(logprobs)
+        # Of each token the ratio of its sequence, with the gradient of its own log-probability.
+        own = ratio.detach().unsqueeze(1) * (logprobs - logprobs.detach()).exp()
+        clipped = own.clamp(1 - self.low, 1 + self.high)
+        each = -(own * tokens).minimum(clipped * tokens).masked_fill(~active, 0).sum(1) / length
         whole = self.normaliser(batch.mask) if batch.normaliser is None else batch.normaliser
         return LossOutput(each.sum() / whole, {"ratio": float(ratio.detach().mean()) if ratio.numel() else 1.0})
 

@@ -89,6 +89,8 @@ class Llama:
         self._eps = config.rms_norm_eps
         self._frequencies = trunk.rotary_emb.inv_freq
         self._embeddings, self._norm = trunk.embed_tokens.weight, trunk.norm.weight
+        #: A sampled token that is also the padding teaches its embedding nothing, as in transformers.
+        self._padding = trunk.embed_tokens.padding_idx
         self.layers = [self._layer(layer) for layer in trunk.layers]
 
     def _layer(self, layer: Any) -> Layer:
@@ -134,7 +136,7 @@ class Llama:
 
         Nothing where the last attention wants nothing but keys and values.
         """
-        states = F.embedding(ids, self._embeddings)
+        states = F.embedding(ids, self._embeddings, self._padding)
         again = self._recompute and torch.is_grad_enabled()
         for number in range(len(self.layers)):
             some = needed if number == len(self.layers) - 1 else None

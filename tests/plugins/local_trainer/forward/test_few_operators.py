@@ -80,6 +80,23 @@ def test_likelihood_and_gradients(
         assert float((found[name] - gradient).abs().max()) <= 1e-6 * largest, name
 
 
+def test_padding_that_was_sampled_teaches_its_embedding_nothing(
+    make_policy: Make, by_transformers: Callable[[], None]
+) -> None:
+    """The embedding of padding is 0 as models are made, where a norm is steepest."""
+    policy = randomly_normed(make_policy("llama"))
+    embedding = policy.model.model.embed_tokens
+    embedding.padding_idx = 5  # it stands in completions
+    with torch.no_grad():
+        embedding.weight[5] = 0
+    _, _, found = trained(policy, Prefix)
+    by_transformers()
+    _, _, expected = trained(policy, Prefix)
+    largest = max(float(one.abs().max()) for one in expected.values())
+    for name, gradient in expected.items():
+        assert float((found[name] - gradient).abs().max()) <= 1e-6 * largest, name
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_samples_are_the_same(kind: str, make_policy: Make, by_transformers: Callable[[], None]) -> None:
     """Rows end at different times, so that they are moved; more than 64 tokens outgrow the first room; rooms differ."""

@@ -74,7 +74,7 @@ def test_a_healthy_run_raises_nothing(
 def test_rewards_that_are_all_equal(tmp_path: Path, make_pipeline: Pipelines, monkeypatch: pytest.MonkeyPatch) -> None:
     without_cut_offs(monkeypatch)
     with structlog.testing.capture_logs() as logs:
-        run = train(make_pipeline(*SETTINGS, extra_rewards=[Flat()]), tmp_path)
+        run = train(make_pipeline(*SETTINGS, "seed=1", extra_rewards=[Flat()]), tmp_path)
     rows = run.rows("metrics.jsonl")
     assert [row["alarm"] is not None for row in rows] == [False] * 9 + [True] * 5
     assert "all samples of each of the last 10 steps had equal rewards" in rows[-1]["alarm"]
@@ -95,8 +95,8 @@ def test_an_entropy_that_is_gone_and_a_policy_that_left_its_reference(
             return Score((sum(one == 5 for one in ids) + 0.1 * len(set(ids))) / (1.1 * len(ids)), 0.0, 1.0)
 
     without_cut_offs(monkeypatch)
-    rate = ("trainer.learning_rate=0.05", "trainer.warm_up=0", "algorithm.kl_weight=1e-6", "trainer.group=16")
-    steps = (*SETTINGS, "trainer.steps=30", *rate)
+    rate = ("trainer.learning_rate=0.02", "trainer.warm_up=0", "algorithm.kl_weight=1e-6", "trainer.group=16")
+    steps = (*SETTINGS, "trainer.steps=60", *rate, "seed=1")
     with structlog.testing.capture_logs() as logs:
         rows = train(make_pipeline(*steps, extra_rewards=[Repeats()]), tmp_path).rows("metrics.jsonl")
     said = [one["reason"] for one in logs if one["event"] == "alarm"]

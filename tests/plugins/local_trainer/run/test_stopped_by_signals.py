@@ -115,7 +115,7 @@ def test_every_signal_leaves_a_checkpoint_and_its_status(
     variety: RewardComponent,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    import callwright_plugins.local_trainer.run.training as module
+    import callwright_plugins.local_trainer.sampling.collecting as module
 
     monkeypatch.setattr(module, "sample_groups", at_call(module.sample_groups, 3, lambda: stop(number)))
     with pytest.raises(Interrupted) as stopped, answered():

@@ -129,7 +129,7 @@ def test_a_seed_fixes_every_byte_and_a_finished_run_is_left_alone(tmp_path: Path
 
 def test_the_best_weights_are_those_of_the_best_evaluation(tmp_path: Path, make_sft: Pipelines) -> None:
     """With a rate that diverges after a while the best is not the last; it is what a run that ends there ends with."""
-    wild = ("trainer.schedule=constant", "trainer.warm_up=0", "trainer.learning_rate=0.3", "trainer.evaluate_every=1")
+    wild = ("trainer.schedule=constant", "trainer.warm_up=0", "trainer.learning_rate=1.0", "trainer.evaluate_every=1")
     run = train(make_sft(*wild, 'trainer.best="loss"'), tmp_path / "a")
     evaluation = run.read_json("evaluation.json")
     losses = [
