@@ -227,6 +227,35 @@ def test_a_mark_is_written_down_and_exported(browser: Any, serve: Callable[..., 
     assert browser.complaints == []
 
 
+def test_a_key_pressed_on_sight_counts_before_the_table_has_the_row(
+    browser: Any, serve: Callable[..., str], own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table is late: the rollout that is shown is marked all the same, by a key that comes before it is painted."""
+    shown, go_on = threading.Event(), threading.Event()
+    answer = Board.answer
+
+    def late(board: Board, question: str, asked: Any) -> Any:
+        if question in ("rollout", "rows"):
+            (shown if question == "rollout" else go_on).wait(30)
+        return answer(board, question, asked)
+
+    monkeypatch.setattr(Board, "answer", late)
+    to(browser, serve(own) + "#/own/rows?n=3")
+    browser.until("document.querySelector('.detail') !== null")
+    browser.ask(
+        "void new MutationObserver(async () => {"
+        "  if (window.pressed || document.querySelector('.rollout[data-n=\"3\"]') === null) return;"
+        "  window.pressed = true;"
+        "  for (let n = 0; n < 20; n++) await null;"
+        "  window.dispatchEvent(new KeyboardEvent('keydown', {key: 'm'}));"
+        "}).observe(document.body, {childList: true, subtree: true})"
+    )
+    shown.set()
+    browser.until("document.querySelector('.mark.good')?.getAttribute('aria-pressed') === 'true'")
+    go_on.set()
+    assert [(one["n"], one["mark"]) for one in notes_of(browser, own, 1)] == [(3, "good")]
+
+
 def test_a_rollout_is_executed_again(browser: Any, serve: Callable[..., str], run: Path) -> None:
     to(browser, serve(run) + "#/first/rows?n=5")
     browser.until("document.querySelector('#again') !== null")

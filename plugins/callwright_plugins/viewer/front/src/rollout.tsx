@@ -1,7 +1,7 @@
 /** A rollout: its conversation, what its calls came to, and what it was worth, with evidence at its place. */
 
 import { Fragment } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ExecuteAgain, WhatChanged, together } from "./again";
 import { useAnswer } from "./api";
 import { Json } from "./json";
@@ -34,7 +34,8 @@ export function RolloutView({
     setPicked("");
     setMade(null);
   }, [source, n]);
-  useEffect(() => {
+  // Before it is painted: a key that is pressed on sight is about this row, whether or not the table has it yet.
+  useLayoutEffect(() => {
     if (value?.n === n) onRow(value);
   }, [value, n]);
   if (error) return <p class="error">{error}</p>;
