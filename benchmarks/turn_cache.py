@@ -10,10 +10,10 @@ and without the cache in turn, by the forward in few operators and by transforme
 are the tokens of contexts that went through a forward pass, equal contexts once. Seconds are of the engine alone; calls
 are executed beside them. One round is not counted.
 
-Log-probabilities of the two ways are compared row by row up to the first token that is another one, which happens where
-a number that was drawn falls between two sums of probabilities that differ in their last bits; so are those of the two
-forwards without a cache, to tell how much is rounding. The exit status is 1 where the two ways are more than 1e-4 apart,
-or more than one row of twenty goes another way.
+Log-probabilities of the two ways are compared row by row up to the first token that is another one: it is where a
+number that was drawn falls between two sums of probabilities that differ in their last bits. So are those of the two
+forwards without a cache, to tell how much is rounding. The exit status is 1 where the two ways are more than 1e-4
+apart, or more than one row of twenty goes another way.
 """
 
 from __future__ import annotations
@@ -222,8 +222,8 @@ def measured(name: str, play: Callable[[int, TurnCache, Figures], Said], rounds:
             )
         sys.stdout.write(f"{name:14} {form:14} {spent[0] / spent[1]:.2f} times as fast\n")
     sys.stdout.write(
-        f"{name}: log-probabilities are at most {worst:.1e} apart (of the two forwards {forwards:.1e}); {others} of {rows} "
-        f"rows go another way\n"
+        f"{name}: log-probabilities are at most {worst:.1e} apart (of the two forwards {forwards:.1e}); "
+        f"{others} of {rows} rows go another way\n"
     )
     return worst <= CLOSE and others <= MOST_OTHERS * rows
 

@@ -68,7 +68,8 @@ def plan(options: Options, pipeline: Pipeline) -> list[dict[str, Any]]:
     }
     rollouts, a_token = options.prompts * options.group, shape.cached * arithmetic
     sampled = min(options.sampling_rows, rollouts)
-    kept = rollouts * (prompt + new) * a_token
+    episodes = max(rollouts, options.evaluation_batch)
+    kept = episodes * (prompt + new) * a_token
     made = MemoryPlan(
         held=held,
         training={
@@ -92,8 +93,8 @@ def plan(options: Options, pipeline: Pipeline) -> list[dict[str, Any]]:
                 else {
                     "kept between turns": (
                         min(kept, options.turn_cache_gib * GIB),
-                        f"keys and values of {rollouts} episodes, {kept / GIB:.2f} GiB if all are kept, and at most "
-                        f"the {options.turn_cache_gib:g} GiB of turn_cache_gib",
+                        f"keys and values of {episodes} episodes at a time, {kept / GIB:.2f} GiB if all are kept, and "
+                        f"at most the {options.turn_cache_gib:g} of turn_cache_gib",
                     )
                 }
             ),
