@@ -91,7 +91,9 @@ class Engine:
         kept: dict[str, Any] = {}
         if self.cache is not None:
             self._turn_begins(live, self.cache)
-            kept = {"kept": self.cache, "owners": live, "goes_on": [_may_go_on(episode) for episode in live]}
+            going = [_may_go_on(episode) for episode in live]
+            if len(self.cache) or any(going):
+                kept = {"kept": self.cache, "owners": live, "goes_on": going}
         sampled = continue_contexts(
             self.policy,
             contexts,
