@@ -4,7 +4,7 @@
     OMP_NUM_THREADS=1 python benchmarks/turn_cache.py --only conversations --turns 8 --prompt 1024
 
 ``village``: rollouts of the recipe ``village-cpu`` after some steps of its warm start: real episodes of up to 12 turns,
-with short prompts and a tiny model. ``conversations``: a model of 3.5 million parameters and random weights, prompts of
+with short prompts and a tiny model. ``conversations``: a model of 4.1 million parameters and random weights, prompts of
 512 tokens, four copies of each, six turns of 32 sampled tokens and 64 that the environment adds. Each is sampled with
 and without the cache in turn, by the forward in few operators and by transformers' own, from the same seeds. Prefilled
 are the tokens of contexts that went through a forward pass, equal contexts once. Seconds are of the engine alone; calls

@@ -193,7 +193,8 @@ def _moves(module: Any) -> bool:
 def weights_of(policy: Policy) -> tuple[int, ...]:
     """What tells the weights of a policy from others: a sum of the bits of each tensor.
 
-    They are read once for it, as for each sampled token.
+    They are read once for it, as for each sampled token. That numbers of one tensor have changed places it does not
+    tell, but no optimiser does that.
     """
     sums = [_bits(tensor).to(policy.device) for tensor in chain(policy.model.parameters(), policy.model.buffers())]
     return tuple(torch.stack(sums).tolist())
