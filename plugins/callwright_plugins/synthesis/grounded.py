@@ -114,7 +114,7 @@ class Grounded:
         knobs = self.knobs
         if knobs.failing and not _tells_its_end(environment, self.scenario, materials.seed):
             knobs = evolve(knobs, failing=0.0)  # nothing could say that somebody rightly did nothing
-        blueprints = plan_blueprints(evolve(materials, count=asked + more), knowledge, knobs)
+        blueprints = plan_blueprints(evolve(materials, count=asked + more), knowledge, knobs, self.cache)
         spare = spare_places([one.kind for one in blueprints], asked)
         kinds = Counter(one.kind for place, one in enumerate(blueprints) if place not in spare)
         seed = materials.seed * 1_000_003

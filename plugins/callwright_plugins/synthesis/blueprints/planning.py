@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from random import Random
 from typing import Any, Final
 
@@ -23,13 +24,12 @@ from callwright.training.synthesis.synthesizer import Materials
 from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, Stage
 from callwright_plugins.synthesis.blueprints.knobs import Knobs, marked, shared_out
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge
-from callwright_plugins.synthesis.blueprints.offering import Offering, short
+from callwright_plugins.synthesis.blueprints.offering import Offering
 from callwright_plugins.synthesis.blueprints.repertoire import Pair, Repertoire, together
 from callwright_plugins.synthesis.blueprints.turns import Wish, in_vain, repeats, session_after, stage_of
 from callwright_plugins.synthesis.blueprints.wishes import Coverage, Venue, Wisher
 from callwright_plugins.synthesis.duplicates.elements import elements
 from callwright_plugins.synthesis.duplicates.jaccard import near_duplicates
-from callwright_plugins.synthesis.graph.edges import Graph
 from callwright_plugins.synthesis.language.plan import Plan
 from callwright_plugins.synthesis.language.wordlists.personas import PERSONAS
 
@@ -53,22 +53,25 @@ _PARTNERS: Final = 2
 _ELSEWHERE: Final = 2
 
 
-def plan_blueprints(materials: Materials, knowledge: Knowledge, knobs: Knobs) -> list[Blueprint]:
+def plan_blueprints(
+    materials: Materials, knowledge: Knowledge, knobs: Knobs, cache: Path | None = None
+) -> list[Blueprint]:
     """As many blueprints as the materials want tasks; fewer only where the environment does not yield as many.
+    ``cache`` is the folder where knowledge is kept, that of other environments too.
 
     Raises what opening a session of the environment raises, and :class:`callwright.errors.UnknownName` for one of
     ``knobs.others`` that is not there.
     """
-    return _Planner(materials, knowledge, knobs).plan()
+    return _Planner(materials, knowledge, knobs, cache).plan()
 
 
 class _Planner:
-    def __init__(self, materials: Materials, knowledge: Knowledge, knobs: Knobs) -> None:
+    def __init__(self, materials: Materials, knowledge: Knowledge, knobs: Knobs, cache: Path | None) -> None:
         self.materials, self.knowledge, self.knobs = materials, knowledge, knobs
         self.environment = materials.environment
         self.coverage = Coverage(knobs.most_of_one)
         self.rng = Random(f"blueprints/{self.environment.name}/{materials.seed}/{materials.count}")
-        self.offering = Offering(self.environment, materials.registry, knobs, self.rng)
+        self.offering = Offering(self.environment, materials.registry, knobs, self.rng, cache)
         self.repertoire = Repertoire(self.environment, knowledge)
         explored = knowledge.explored
         self.venue = partial(Venue, rng=self.rng, refreshed=knobs.refreshed, registry=materials.registry)
@@ -165,9 +168,7 @@ class _Planner:
             for other in self.offering.partners(_PARTNERS):
                 names = f"{self.environment.name}+{other.name}"
                 whole = self.materials.registry.create("environment", names)
-                explored = short(other)
-                theirs = Knowledge(explored, Graph(other.name, explored.schema, explored.tools, ()))
-                parts = {self.environment.name: self.repertoire, other.name: Repertoire(other, theirs)}
+                parts = {self.environment.name: self.repertoire, other.name: self.offering.repertoire(other)}
                 scenario = self.own.scenario and f"{self.environment.name}={self.own.scenario}"
                 both = together(whole, parts)
                 self._several.append(self.venue(both, scenario, without=self.own.without))

@@ -106,7 +106,10 @@ def members_of(
         return
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from members_of(inner, str(key), value, depth + 1)
+            if type(inner) is str:  # most are, and each generator costs
+                yield str(key), inner, value
+            else:
+                yield from members_of(inner, str(key), value, depth + 1)
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from members_of(inner, name, owner if not isinstance(inner, Mapping) else None, depth + 1)
