@@ -95,7 +95,7 @@ def here(tmp_path_factory: pytest.TempPathFactory, kept_knowledge: Path) -> Path
 def measured(here: Path) -> Path:
     done = run(
         "synthesize", "difficulty", here / "talks", "-o", here / "measured", "--sampler", "tires",
-        "--sampler-option", "most=4", "--ir", "hermes", "--samples", "2", "--reward", "prove",
+        "--sampler-option", "most=5", "--ir", "hermes", "--samples", "2", "--reward", "prove",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     assert "12 of 12 tasks were attempted" in done.stdout
@@ -176,7 +176,7 @@ def test_hardening_goes_on_and_what_it_makes_passes_and_is_no_easier(
     here: Path, tmp_path: Path, kept_knowledge: Path
 ) -> None:
     words = (
-        "synthesize", "difficulty", here / "talks", "--sampler", "tires", "--sampler-option", "most=4",
+        "synthesize", "difficulty", here / "talks", "--sampler", "tires", "--sampler-option", "most=3",
         "--ir", "hermes", "--samples", "2", "--harden", "2", "--calls", "1500", "--cache", kept_knowledge, "--json",
     )  # fmt: skip
     done = run(*words, "-o", tmp_path / "hard")
