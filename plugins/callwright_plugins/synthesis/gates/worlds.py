@@ -62,16 +62,21 @@ _seen: WeakKeyDictionary[Any, dict[tuple[str, int], World]] = WeakKeyDictionary(
 
 def world_of(task: Task) -> World:
     """The world of a task. It is looked at once for all tasks that share it, and its environment."""
-    key = task.scenario, task.seed
+    return looked_at(task.environment, task.scenario, task.seed)
+
+
+def looked_at(environment: Environment, scenario: str, seed: int) -> World:
+    """What a world shows: looked at once."""
+    key = scenario, seed
     try:
-        worlds = _seen.setdefault(task.environment, {})
+        worlds = _seen.setdefault(environment, {})
     except TypeError:  # environments that cannot be referred to weakly, or have no hash
-        return World(_shown(task.environment, task.scenario, task.seed))
+        return World(_shown(environment, scenario, seed))
     found = worlds.get(key)
     if found is None:
         if len(worlds) >= _WORLDS:
             worlds.clear()
-        found = worlds[key] = World(_shown(task.environment, task.scenario, task.seed))
+        found = worlds[key] = World(_shown(environment, scenario, seed))
     return found
 
 
