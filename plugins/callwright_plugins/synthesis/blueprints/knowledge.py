@@ -85,12 +85,7 @@ def known(
     if len(set(seeds)) < 2:
         raise UsageError("information is proven in two worlds, so name two seeds or more")
     schema = schema_hash(environment.tools)
-    asked = {
-        "scenario": scenario,
-        "seeds": list(seeds),
-        "asked": calls,
-        "destructive": allow_destructive,
-    }
+    asked = _asked(scenario, seeds, calls, allow_destructive)
     path = _path(cache, environment, schema, asked, registry)
     if path is not None:
         kept = _kept(path, environment.name, schema)
@@ -99,6 +94,26 @@ def known(
     explored = explore(environment, scenario=scenario, seeds=seeds, calls=calls, allow_destructive=allow_destructive)
     graph, _ = build(environment, explored, settings=asked)
     return _written(path, Knowledge(explored, graph))
+
+
+def already_known(
+    environment: Environment,
+    *,
+    registry: Registry,
+    cache: Path | None,
+    scenario: str = "",
+    seeds: Sequence[int] = (0, 1),
+    calls: int | None = None,
+    allow_destructive: bool = False,
+) -> Knowledge | None:
+    """What :func:`known` would take from ``cache``; ``None`` where it would have to find it out."""
+    schema = schema_hash(environment.tools)
+    path = _path(cache, environment, schema, _asked(scenario, seeds, calls, allow_destructive), registry)
+    return None if path is None else _kept(path, environment.name, schema)
+
+
+def _asked(scenario: str, seeds: Sequence[int], calls: int | None, allow_destructive: bool) -> dict[str, Any]:
+    return {"scenario": scenario, "seeds": list(seeds), "asked": calls, "destructive": allow_destructive}
 
 
 def briefly_known(environment: Environment, *, registry: Registry, cache: Path | None = None) -> Knowledge:
