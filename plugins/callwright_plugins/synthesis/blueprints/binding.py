@@ -89,6 +89,8 @@ class Binder:
     #: Whether a call that takes something away has to change the state: servers say that all went well where nothing
     #: was done.
     in_effect: bool = False
+    #: Whether every try is made, also after some that failed alike.
+    patient: bool = False
     #: At which step the last try failed, and with what kind and code of outcome.
     failed: tuple[int, str, str] = (0, "", "")
 
@@ -111,7 +113,7 @@ class Binder:
                     return bound
                 alike = alike + 1 if self.failed == before else 1
                 before = self.failed
-                if alike == _ALIKE:
+                if alike == _ALIKE and not self.patient:
                     break
         return None
 

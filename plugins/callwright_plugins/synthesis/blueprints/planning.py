@@ -26,11 +26,18 @@ from callwright_plugins.synthesis.blueprints.knobs import Knobs, marked, shared_
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge
 from callwright_plugins.synthesis.blueprints.offering import Offering
 from callwright_plugins.synthesis.blueprints.repertoire import Pair, Repertoire, together
-from callwright_plugins.synthesis.blueprints.turns import Wish, in_vain, repeats, session_after, stage_of
+from callwright_plugins.synthesis.blueprints.turns import (
+    Wish,
+    assistant_turns,
+    in_vain,
+    informed,
+    repeats,
+    session_after,
+    stage_of,
+)
 from callwright_plugins.synthesis.blueprints.wishes import Coverage, Venue, Wisher
 from callwright_plugins.synthesis.duplicates.elements import elements
 from callwright_plugins.synthesis.duplicates.jaccard import near_duplicates
-from callwright_plugins.synthesis.language.plan import Plan
 from callwright_plugins.synthesis.language.wordlists.personas import PERSONAS
 
 #: How often a conversation is begun anew, in another world, before it is about something else.
@@ -159,7 +166,7 @@ class _Planner:
         return self._task(wisher, kind == "irrelevant")
 
     def _wisher(self, venue: Venue) -> Wisher:
-        return Wisher(venue, venue.next_world(), self.coverage, self.rng)
+        return Wisher(venue, venue.next_world(), self.coverage, self.rng, self.fuller)
 
     def _venues(self) -> list[Venue]:
         """This environment and another one as one, for a few others."""
@@ -281,7 +288,7 @@ class _Planner:
             literally = self.coverage.tried[cell] >= _ELSEWHERE
             if literally:
                 shape = self.repertoire.failures[cell]
-                wisher = Wisher(self.own, self.own.world(shape.world[1]), self.coverage, self.rng)
+                wisher = Wisher(self.own, self.own.world(shape.world[1]), self.coverage, self.rng, self.fuller)
             made = self._recovered(wisher, cell, literally) if kind == "recovered" else None
             made = made or (self._failing(wisher, cell, literally) if self.knobs.failing else None)
             if made is not None:
@@ -370,7 +377,10 @@ class _Planner:
         recovers: Pair = ("", ""),
         goals: int = 1,
         hidden: Mapping[str, int] | None = None,
-    ) -> Blueprint:
+    ) -> Blueprint | None:
+        """The blueprint of some stages; ``None`` where its reference takes too many turns."""
+        if sum(map(assistant_turns, stages)) > self.knobs.assistant_turns:
+            return None
         longest = max(stages, key=lambda stage: len(stage.calls))
         pairs = self._pairs(stages)
         made = Blueprint(
@@ -430,7 +440,7 @@ class _Planner:
     def _turned(self, blueprints: list[Blueprint]) -> list[Blueprint]:
         """The blueprints with levels of information, distractors and stripped schemas in exact shares."""
         knobs, rng, count = self.knobs, self.rng, len(blueprints)
-        blueprints = self._informed(blueprints)
+        blueprints = informed(blueprints, knobs, rng, self.offering.environments)
         for place in marked(count, knobs.distractors, range(count), rng):
             one = blueprints[place]
             blueprints[place] = evolve(one, distractors=self.offering.distractors(one))
@@ -438,44 +448,6 @@ class _Planner:
         for place in marked(count, knobs.stripped, able, rng):
             blueprints[place] = evolve(blueprints[place], stripped=self.offering.stripped(blueprints[place]))
         return blueprints
-
-    def _informed(self, blueprints: Sequence[Blueprint]) -> list[Blueprint]:
-        """Levels of information, dealt to the turns that have something to leave out."""
-        turns = [
-            (place, number)
-            for place, one in enumerate(blueprints)
-            if one.kind in ("task", "failing")
-            for number, stage in enumerate(one.stages)
-            if stage.calls
-        ]
-        told = {
-            at: self._tellable(blueprints[at[0]].environment, blueprints[at[0]].stages[at[1]].asked) for at in turns
-        }
-        order = self.rng.sample(turns, len(turns))
-        level: dict[tuple[int, int], Any] = {}
-        for name, least in (("minimal", 2), ("missing", 1)):
-            able = [at for at in order if at not in level and told[at] >= least]
-            level.update(dict.fromkeys(able[: round(getattr(self.knobs, name) * len(turns))], name))
-        return [
-            evolve(
-                one,
-                stages=tuple(
-                    evolve(stage, information=level.get((place, number), "complete"))
-                    for number, stage in enumerate(one.stages)
-                ),
-            )
-            for place, one in enumerate(blueprints)
-        ]
-
-    def _tellable(self, environment: str, asked: Plan) -> int:
-        """How many required arguments are said as they are: none, one, or more."""
-        found = 0
-        for call in asked.calls:
-            referring = {path[0] for path, _ in call.located}
-            spec = self.offering.environments[environment].tools.get(call.tool)
-            required = spec.parameters.get("required", ()) if spec is not None else ()
-            found += sum(name in required and name not in referring for name in call.arguments)
-        return found
 
 
 def _compared(blueprint: Blueprint) -> list[Call]:

@@ -126,6 +126,8 @@ class Wisher:
     world: World
     coverage: Coverage
     rng: Random
+    #: Whether hopeless calls are tried as often as others: where little has been found that has not been asked for yet.
+    patient: bool = False
     binder: Binder = field(init=False)
 
     @property
@@ -136,6 +138,7 @@ class Wisher:
     def __attrs_post_init__(self) -> None:
         elsewhere = declares(self.repertoire.environment, OutOfProcess)
         self.binder = Binder(self.repertoire.tools, self.world.context, self.rng, in_effect=elsewhere)
+        self.binder.patient = self.patient
 
     # One call ---------------------------------------------------------------------------------------------------------
 
@@ -304,7 +307,7 @@ class Wisher:
             if not literally and vain[key] >= _VAIN:
                 continue
             good, all_ = worth.get(key, (0, 0))
-            hopeful = not vain[key] and (good or all_ < _UNPROVEN)
+            hopeful = not vain[key] and (self.patient or good or all_ < _UNPROVEN)
             bound = self.binder.bind(session, shape, _TRIES if hopeful else _TRIES // 3, literally=literally)
             worth[key] = good + (bound is not None), all_ + 1
             if bound is not None:
