@@ -89,7 +89,8 @@ $(VENV)/.train: $(VENV)/.python pyproject.toml constraints.txt
 
 $(VENV)/.dev: $(VENV)/.python pyproject.toml constraints.txt
 	@echo "Installing Callwright with torch and the development tools into $(VENV), a few minutes the first time …"
-	@$(PIP) --editable '.[dev]'
+	@$(PIP) --no-compile --editable '.[dev]'
+	@$(BIN)/python -W ignore -m compileall -q -q -j $(WORKERS) $(VENV)/lib || true  # pip would do it in one process
 	@touch $@ $(VENV)/.train
 
 $(VENV)/.python:
