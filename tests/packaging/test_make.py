@@ -54,7 +54,9 @@ def test_types_and_tests_run_beside_each_other_and_either_may_fail(root: Path, t
         program.write_text(f'#!/bin/sh\necho "{name} $*"\ncase "{name} $*" in *{fails or "nothing"}*) exit 1; esac\n')
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
     done = make(root, "test", f"VENV={folder}")
-    said = [line for line in done.stdout.splitlines() if line.startswith(("ruff ", "mypy", "python -m pytest", "test: "))]
+    said = [
+        line for line in done.stdout.splitlines() if line.startswith(("ruff ", "mypy", "python -m pytest", "test: "))
+    ]
     begun = [line.split(" -n")[0].split(":")[0].strip() for line in said]
     assert (done.returncode == 0) == (not fails)
     if fails == "ruff":

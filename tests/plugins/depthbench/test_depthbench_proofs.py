@@ -10,7 +10,6 @@ import random
 from datetime import date, timedelta
 from typing import Any
 
-import pytest
 from attrs import evolve
 
 import callwright as cw

@@ -27,6 +27,7 @@ seed = 3
 name = "grounded"
 cache = "known"
 calls = 300
+others = ["vehicle", "video_meeting"]
 """
 
 pytestmark = pytest.mark.slow

@@ -1,6 +1,6 @@
 """The loop of ``plain_agent.py`` with the standard library alone: it starts in a twentieth of the time.
 
-For tests of what becomes of sessions. That an unchanged client of others can speak with the gateway is tested beside it.
+For tests of what becomes of sessions. That a client of others can speak with the gateway is tested beside it.
 """
 
 from __future__ import annotations
