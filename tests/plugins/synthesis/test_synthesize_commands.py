@@ -49,9 +49,7 @@ def test_the_proofs_of_an_edge_are_shown(graph: Path) -> None:
     shown = run("graph", "video_meeting", "--calls", "600", "-o", str(graph), "--edge", kept["source"], kept["target"])
     assert "with it:" in shown.output
     assert "without:" in shown.output
-    unknown = run(
-        "graph", "video_meeting", "--calls", "600", "-o", str(graph), "--edge", "start_meting", "end_meeting"
-    )
+    unknown = run("graph", "video_meeting", "--calls", "600", "-o", str(graph), "--edge", "start_meting", "end_meeting")
     assert "start_meeting" in str(unknown.exception)
 
 
