@@ -57,6 +57,18 @@ def test_the_copies_that_sample_ahead_of_training_are_planned(registry: Registry
     assert plans[1]["rollouts"] == pytest.approx(3 * plans[1]["weights"], rel=0.01)
 
 
+def test_what_is_kept_between_turns_is_planned(registry: Registry) -> None:
+    """As much as the option allows, or as there is; nothing of a single turn."""
+    plans = []
+    for name, gib in (("prove-gpu", 0.5), ("prove-gpu", 0), ("prove-gpu", 4000), ("tier-gpu", 0.5)):
+        done = dry(registry, name, "--set", f"trainer.turn_cache_gib={gib}", "--json")
+        plans.append({row["key"]: row.get("GiB") for row in json.loads(done.stdout)["memory"]})
+    kept = [plan.get("kept between turns") for plan in plans]
+    assert [kept[0], kept[1], kept[3]] == [0.5, None, None]
+    assert kept[2] >= plans[2]["keys and values"] > 0.5
+    assert "keys and values" in plans[1]
+
+
 def test_what_is_not_there_is_said(registry: Registry) -> None:
     done = dry(registry, "toolrl-qwen2.5-1.5b-released")
     assert done.exit_code == 0

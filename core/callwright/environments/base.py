@@ -34,13 +34,16 @@ class Base:
         self.now = now
         self.seed = seed
         tables: dict[type[Any], dict[Key, Any]] = {kind: {} for kind in kinds}
+        keys_of: dict[type[Any], Callable[[Any], Key]] = {}
         for row in rows:
             kind = type(row)
-            table = table_of(kind)
+            if kind not in keys_of:
+                keys_of[kind] = table_of(kind).key_of
+                tables.setdefault(kind, {})
             check_row(row)
-            key = table.key_of(row)
-            if tables.setdefault(kind, {}).setdefault(key, row) is not row:
-                raise DataError(f"two rows of {table.name!r} have the key {key_text(key)!r}")
+            key = keys_of[kind](row)
+            if tables[kind].setdefault(key, row) is not row:
+                raise DataError(f"two rows of {table_of(kind).name!r} have the key {key_text(key)!r}")
         #: As ``tables``, and quicker to read; nobody may change it.
         self.rows_by_kind = tables
         self.tables: Mapping[type[Any], Mapping[Key, Any]] = MappingProxyType(tables)

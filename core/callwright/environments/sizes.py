@@ -29,6 +29,7 @@ _EACH: Final = 8
 #: What is small whatever it is.
 _SMALL: Final = frozenset({type(None), bool, float})
 _PLAIN_BITS: Final = 64
+_PLAIN: Final = 1 << _PLAIN_BITS
 
 
 @frozen
@@ -75,27 +76,36 @@ def size_of(value: Any, most: int) -> int:
         return _EACH + len(value)
     if kind is int:
         return _EACH + _long(value)
-    size = 0
+    size = _EACH
     left = [value]
-    while left:
+    while left:  # what holds others; members that hold none are counted on the spot
         one = left.pop()
         kind = type(one)
-        size += _EACH
-        if kind is str:
-            size += len(one)
-        elif kind is dict:
-            size += _EACH * len(one)
-            if size <= most:
-                size += sum([len(key) for key in one if type(key) is str])
-                left += one.values()
+        if kind is dict:
+            size += 2 * _EACH * len(one)
+            if size > most:
+                return size
+            for key in one:
+                if type(key) is str:
+                    size += len(key)
+            members = one.values()
         elif kind is list or kind is tuple:
-            if size + _EACH * len(one) > most:
-                return size + _EACH * len(one)
-            left += one
-        elif kind is int:
-            size += _long(one)
-        elif kind not in _SMALL:
+            size += _EACH * len(one)
+            if size > most:
+                return size
+            members = one
+        else:
             size += _of_another(one)
+            members = ()
+        for member in members:
+            kind = type(member)
+            if kind is str:
+                size += len(member)
+            elif kind is int:
+                if not -_PLAIN < member < _PLAIN:
+                    size += _long(member)
+            elif kind not in _SMALL:
+                left.append(member)
         if size > most:
             return size
     return size

@@ -236,9 +236,12 @@ def revive(value: Any) -> Any:
 
 def plain(value: Any) -> Any:
     """The inverse of :func:`revive`: references become their text, so that the value is JSON again."""
-    if isinstance(value, Reference):
+    kind = type(value)
+    if kind is str or kind is int:
+        return value
+    if kind is Reference:
         return str(value)
-    if isinstance(value, Mapping):
+    if kind is dict or isinstance(value, Mapping):
         return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [plain(inner) for inner in value]

@@ -152,6 +152,7 @@ def _serve(connection: Connection, prepare: Callable[[], Any], run: Callable[[An
     threading.Thread(target=die_with_the_parent, name="callwright parent", daemon=True).start()
     gc.disable()  # what a worker imports and opens stays: it would be looked through again and again
     prepare_worker(prepare)
+    gc.freeze()
     gc.enable()
     with contextlib.suppress(EOFError, OSError):  # the parent closed the pipe: there is nothing more to do
         connection.send_bytes(b"ready")

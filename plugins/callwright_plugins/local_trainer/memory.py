@@ -8,7 +8,15 @@ from callwright.capability import has
 from callwright.errors import UsageError
 from callwright.options import read_options
 from callwright.training.algorithm import ActorCritic
-from callwright.training.dry_runs.memory_plan import MemoryPlan, Part, prompt_tokens, room_here, shape_of, unknown_sizes
+from callwright.training.dry_runs.memory_plan import (
+    GIB,
+    MemoryPlan,
+    Part,
+    prompt_tokens,
+    room_here,
+    shape_of,
+    unknown_sizes,
+)
 from callwright.walk.limits import TurnLimits
 from callwright_plugins.local_trainer.options import Model, Options
 
@@ -58,7 +66,10 @@ def plan(options: Options, pipeline: Pipeline) -> list[dict[str, Any]]:
         "gradients": (weights * copies, trained),
         "optimizer": (2 * weights * copies, f"two moments of each: {trained} x 2"),
     }
-    sampled = min(options.sampling_rows, options.prompts * options.group)
+    rollouts, a_token = options.prompts * options.group, shape.cached * arithmetic
+    sampled = min(options.sampling_rows, rollouts)
+    episodes = max(rollouts, options.evaluation_batch)
+    kept = episodes * (prompt + new) * a_token
     made = MemoryPlan(
         held=held,
         training={
@@ -73,8 +84,19 @@ def plan(options: Options, pipeline: Pipeline) -> list[dict[str, Any]]:
         },
         sampling={
             "keys and values": (
-                sampled * (prompt + new) * shape.cached * arithmetic,
+                sampled * (prompt + new) * a_token,
                 f"of {sampled} rows at once; while sampling, when there are no activations",
+            ),
+            **(
+                {}
+                if pipeline.conditions.limits.single or not options.turn_cache_gib
+                else {
+                    "kept between turns": (
+                        min(kept, options.turn_cache_gib * GIB),
+                        f"keys and values of {episodes} episodes at a time, {kept / GIB:.2f} GiB if all are kept, and "
+                        f"at most the {options.turn_cache_gib:g} of turn_cache_gib",
+                    )
+                }
             ),
         },
     )

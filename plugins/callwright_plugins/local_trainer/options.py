@@ -15,6 +15,11 @@ _TOKENS_PER_MICRO_BATCH: Final = (
     "Most tokens of a part, prompts and padding included, in place of `micro_batches`; a longer row is one alone."
 )
 _WEIGHTS: Final = "Of the model; bfloat16 (with dtype = bfloat16) has float32 masters, which the optimiser steps."
+#: GiB that are kept by default.
+TURN_CACHE_GIB: Final = 1.0
+_TURN_CACHE: Final = (
+    "GiB of keys and values that are kept between the turns of episodes; 0: each turn computes all anew."
+)
 _GRADIENT_CHECKPOINTING: Final = (
     "Keep no activations of a layer for the way back but compute them again: less memory, a third more time."
 )
@@ -185,6 +190,7 @@ class Options(Workers):
     )
     correction_max: float = Field(default=3.0, gt=1, description="Largest weight (truncate), or kept at all (mask).")
     sampling_rows: int = Field(default=256, ge=1, description="Completions sampled at a time.")
+    turn_cache_gib: float = Field(default=TURN_CACHE_GIB, ge=0, description=_TURN_CACHE)
     shared_prefix: bool = Field(default=True, description="Compute a prompt once for its group where the model allows.")
     resampling_rounds: int = Field(
         default=4, ge=0, description="How often a step draws other prompts for groups that the algorithm does not keep."
@@ -317,6 +323,7 @@ class SupervisedOptions(Workers):
         default=None, ge=1, description="Tasks per depth; all of the split if left out."
     )
     evaluation_batch: int = Field(default=128, ge=1, description="Tasks evaluated at a time.")
+    turn_cache_gib: float = Field(default=TURN_CACHE_GIB, ge=0, description=_TURN_CACHE)
     retries: int = Field(
         default=1, ge=0, description="How often an evaluated attempt that the machinery failed is executed again."
     )
@@ -396,6 +403,7 @@ class LocalModelOptions(OptionTable):
         default=None, description="Passed to the chat template, such as { enable_thinking = false }."
     )
     rows: int = Field(default=256, ge=1, description="Completions that are sampled at a time.")
+    turn_cache_gib: float = Field(default=TURN_CACHE_GIB, ge=0, description=_TURN_CACHE)
     yarn: Any = Field(
         default=None, description="Extends the context for this evaluation: a factor, or { factor, original }."
     )

@@ -25,6 +25,7 @@ LOCAL_ONLY: Final[Mapping[str, str]] = {
     "tokens_per_micro_batch": "micro_batch says how many completions a GPU holds at a time",
     "sampling_rows": "vLLM batches by itself; results do not depend on it",
     "shared_prefix": "vLLM's prefix cache does this (prefix_caching); results do not depend on it",
+    "turn_cache_gib": "vLLM's prefix cache does this (prefix_caching); results do not depend on it",
     "evaluation_batch": "OpenRLHF evaluates as many prompts at a time as it trains on; results do not depend on it",
     "alarm_window": "there is no alarm about safe calls; metrics.jsonl has what it looks at",
     "agent": "agents train through the local trainer, or by the ids that a gateway records",

@@ -13,12 +13,13 @@ from attrs import evolve
 from callwright.capability import has
 from callwright.environments.protocol import Environment, TellsGoalState
 from callwright.errors import UsageError
+from callwright.plugins import Registry
 from callwright.training.synthesis.synthesizer import Materials
 from callwright.training.synthesis.units import Accepted, Made, Rejected, Unit
 from callwright.walk.limits import TurnLimits
 from callwright_plugins.synthesis.blueprints.blueprint import Blueprint
 from callwright_plugins.synthesis.blueprints.knobs import Knobs
-from callwright_plugins.synthesis.blueprints.knowledge import known
+from callwright_plugins.synthesis.blueprints.knowledge import Knowledge, already_known, known
 from callwright_plugins.synthesis.blueprints.planning import plan_blueprints
 from callwright_plugins.synthesis.dialogue.conversation import converse
 from callwright_plugins.synthesis.dialogue.words import SCRIPTED
@@ -99,22 +100,14 @@ class Grounded:
     def plan(self, materials: Materials) -> list[Unit]:
         """A unit for each blueprint: its payload, with what is to be known where spares take the place of others."""
         environment = materials.environment
-        knowledge = known(
-            environment,
-            registry=materials.registry,
-            scenario=self.scenario,
-            seeds=self.seeds,
-            calls=self.calls,
-            cache=self.cache,
-            allow_destructive=self.allow_destructive,
-        )
+        knowledge = known(environment, registry=materials.registry, cache=self.cache, **self._explored())
         name = _NO_WORD.sub("-", environment.name).strip("-")
         asked = materials.count
         more = spares_for(asked, self.spares) if self.gates else 0
         knobs = self.knobs
         if knobs.failing and not _tells_its_end(environment, self.scenario, materials.seed):
             knobs = evolve(knobs, failing=0.0)  # nothing could say that somebody rightly did nothing
-        blueprints = plan_blueprints(evolve(materials, count=asked + more), knowledge, knobs)
+        blueprints = plan_blueprints(evolve(materials, count=asked + more), knowledge, knobs, self.cache)
         spare = spare_places([one.kind for one in blueprints], asked)
         kinds = Counter(one.kind for place, one in enumerate(blueprints) if place not in spare)
         seed = materials.seed * 1_000_003
@@ -127,6 +120,19 @@ class Grounded:
             )
             for place, one in enumerate(blueprints)
         ]
+
+    def already_known(self, environment: Environment, registry: Registry) -> Knowledge | None:
+        """What planning goes by, where the cache holds it; ``None`` where it would have to be found out."""
+        return already_known(environment, registry=registry, cache=self.cache, **self._explored())
+
+    def _explored(self) -> dict[str, Any]:
+        """What is asked of exploring."""
+        return {
+            "scenario": self.scenario,
+            "seeds": self.seeds,
+            "calls": self.calls,
+            "allow_destructive": self.allow_destructive,
+        }
 
     def make(self, unit: Unit, materials: Materials) -> Accepted | Rejected:
         """The conversation of a blueprint, if the gates let it pass."""

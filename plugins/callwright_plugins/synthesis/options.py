@@ -54,6 +54,8 @@ class GroundedOptions(OptionTable):
     least_turns: int = Field(default=2, description="Turns of the user at least.")
     most_turns: int = Field(default=3, description="And at most.")
     decay: float = Field(default=0.5, description="The chance of another turn.")
+    assistant_turns: int = Field(default=10, description="Turns of the assistant that a reference takes at most.")
+    user_turns: int = Field(default=5, description="Turns of the user at most, answers to questions included.")
     refreshed: int = Field(default=25, description="After so many conversations another world is sampled.")
     most_of_one: float = Field(default=1.0, description="The share of all calls above which a tool is avoided.")
     others: Sequence[str] = Field(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 from math import ceil
 from typing import Any, Final
 
@@ -77,7 +78,8 @@ def compare_with_spares(made: Iterable[Made]) -> list[Rejected | None]:
     """Which of the accepted units go: near-duplicates of earlier ones, and spares that nothing is missing for.
 
     Near-duplicates are told among those that stay: a spare one that is not needed is nobody's. What is missing in an
-    environment is made up for by its spares in the order of the plan, by one of the same kind where there is one.
+    environment is made up for by its spares in the order of the plan, by one of the same kind where there is one; and
+    what it has no spares for by those of the others, as evenly as they go.
     """
     ones = [_One.of(one) for one in made]
     taken = [not one.spare for one in ones]
@@ -115,4 +117,13 @@ def _needed(ones: Sequence[_One], taken: Sequence[bool], gone: Mapping[int, Reje
             kinds[key] -= 1
             environments[one.environment] -= 1
             found.append(place)
-    return found
+    return found + _of_others(ones, taken, found, sum(environments.values()))
+
+
+def _of_others(ones: Sequence[_One], taken: Sequence[bool], found: Sequence[int], missing: int) -> list[int]:
+    """Spares for what is missing where there are no own ones: the first of each environment, then the second, …"""
+    left: dict[int, list[int]] = {}
+    for place in sorted({place for place, one in enumerate(taken) if not one} - set(found)):
+        left.setdefault(ones[place].environment, []).append(place)
+    rounds = [place for places in zip_longest(*left.values()) for place in places if place is not None]
+    return rounds[: max(0, missing)]

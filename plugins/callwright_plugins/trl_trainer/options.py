@@ -140,6 +140,9 @@ class Options(OptionTable):
     )
     sampling_rows: int = Field(default=256, ge=1, description="Completions that a process samples at a time.")
     shared_prefix: bool = Field(default=True, description="Accepted and without effect; results do not depend on it.")
+    turn_cache_gib: float = Field(
+        default=1.0, ge=0, description="Accepted and without effect; results do not depend on it."
+    )
     resampling_rounds: int = Field(
         default=4, ge=0, description="How often a step draws other prompts for groups that the algorithm does not keep."
     )

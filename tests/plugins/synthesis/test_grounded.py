@@ -51,7 +51,30 @@ def test_all_that_it_accepts_reaches_its_goal_in_an_episode_and_a_file(tmp_path:
         assert judge(nothing).answer == (
             task.facts["changes_nothing"] and task.facts["kind"] in ("failing", "abstention")
         )
-        assert len(episode.turns) <= synthesizer.limits.assistant_turns
+        assert len(episode.turns) <= synthesizer.knobs.assistant_turns == 10
+        assert sum(message.role == "user" for message in episode.messages) <= synthesizer.knobs.user_turns == 5
+
+
+def test_references_are_as_short_as_is_asked_for(tmp_path: Path, kept_knowledge: Path) -> None:
+    materials = Materials(cw.environment("vehicle"), seed=2, count=20)
+    synthesizer = grounded(
+        kept_knowledge, assistant_turns=5, user_turns=3, most_turns=2, least_turns=1, missing=0.5, recoveries=0.3
+    )
+    lengths = []
+    made = [synthesizer.make(unit, materials) for unit in synthesizer.plan(materials)]
+    rows = [one.row for one in made if isinstance(one, Accepted)]
+    assert len(rows) >= 18
+    file = tmp_path / "tasks.jsonl"
+    write_rows(file, rows, limits=synthesizer.limits, registry=materials.registry)
+    for task in cw.read_tasks(file):
+        episode = played(task, "hermes")
+        assert judge(episode.attempt).answer
+        asked = sum(message.role == "user" for message in episode.messages)
+        lengths.append((len(episode.turns), asked))
+    assert max(turns for turns, _ in lengths) == 5
+    assert max(asked for _, asked in lengths) == 3
+    with pytest.raises(UsageError, match="most_turns"):
+        grounded(kept_knowledge, user_turns=2)
 
 
 def test_options_that_are_wrong_are_said_in_words() -> None:

@@ -91,3 +91,31 @@ def test_spares_are_planned_of_each_kind() -> None:
     for wrong in (-0.1, 2, True, "all"):
         with pytest.raises(UsageError, match="spares"):
             Grounded(spares=wrong)  # type: ignore[arg-type]
+
+
+def test_what_an_environment_cannot_give_is_made_up_for_by_the_others_as_evenly_as_they_go() -> None:
+    small = [made(place, about=place, asked=4, of_kind=4) for place in range(2)]  # two of four, and no spares
+    others = [
+        made(place, about=100 * number + place, environment=number, spare=place >= 3)
+        for number in (1, 2)
+        for place in range(5)
+    ]
+    found = reasons([*small, *others])
+    assert found == ["", "", *(["", "", "", "", UNUSED] * 2)]
+    # Own spares come first, and no more are taken than are missing.
+    own = made(2, about=2, asked=4, of_kind=4, spare=True)
+    assert reasons([*small, own, *others]) == ["", "", "", *["", "", "", "", UNUSED], *["", "", "", UNUSED, UNUSED]]
+    # One that is a near-duplicate is made up for, too, by the next one that there is.
+    others[3] = made(3, about=100, environment=1, spare=True)
+    found = reasons([*small, *others])
+    assert found[5] == "nearly the same calls"
+    assert found.count("") == 10
+    random = Random(7)
+    for _ in range(40):
+        units = [
+            made(place, about=100 * number + place, environment=number, spare=place >= 6, asked=6, of_kind=6)
+            for number in range(4)
+            for place in range(8)
+            if random.random() < 0.8
+        ]
+        assert reasons(units).count("") == min(24, len(units))

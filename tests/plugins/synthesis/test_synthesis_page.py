@@ -15,9 +15,11 @@ import callwright as cw
 from callwright.cli.root import root
 from callwright.commands.app import App
 from callwright.errors import DataError
-from callwright_plugins.synthesis.report.measuring import measure
+from callwright_plugins.synthesis.blueprints.knowledge import known
+from callwright_plugins.synthesis.report.measuring import Measured, measure
 from callwright_plugins.synthesis.report.page import render, write_page
 from callwright_plugins.synthesis.report.picture import picture
+from callwright_plugins.synthesis.report.unused import unused
 
 
 @pytest.fixture(scope="module")
@@ -146,3 +148,32 @@ def test_the_edges_are_drawn_with_every_tool_and_pair_and_the_same_each_time() -
     places = re.findall(r'cx="([0-9.]+)" cy="([0-9.]+)"', drawn)
     assert len(set(places)) == 4
     assert picture({}, {}) == ""
+
+
+def test_what_is_known_and_no_task_has_is_told_where_the_knowledge_is_kept(tmp_path: Path) -> None:
+    registry, name = cw.default_registry(), "village-bakery"
+    knowledge = known(registry.create("environment", name), registry=registry, calls=150, cache=tmp_path)
+    edges = sorted(knowledge.graph.pairs())
+    cells = sorted((tool, code) for tool, codes in knowledge.explored.failures.items() for code in codes)
+    assert len(edges) > 1
+    assert len(cells) > 2
+    settings = {
+        "synthesizer": {"name": "grounded", "cache": str(tmp_path), "calls": 150},
+        "environments": [{"name": name}, {"name": "nobody-has-this"}],
+    }
+    manifest = {"settings": settings, "yields": {"planned": 1, "accepted": 1, "kept": 1, "rejected": {}}}
+    found = Measured(tasks=1, pairs={name: Counter([edges[0]])}, met={f"{name}+other": {cells[1]}})
+    (told,) = unused(manifest, found, registry)
+    assert (told.environment, told.edges, told.failures) == (name, len(edges), len(cells))
+    assert told.unused_edges == tuple(edges[1:])
+    assert told.unused_failures == (cells[0], *cells[2:])
+    text = render(manifest, found, {}, [], [told])
+    assert f"1 of {len(edges):,} edges, 1 of {len(cells):,} failures" in text
+    assert " → ".join(edges[1]) in text
+    assert f"{cells[0][0]}: {cells[0][1]}" in text
+    # Nothing is explored for a page, and nothing is said of what other synthesizers know.
+    elsewhere = {**settings["synthesizer"], "cache": str(tmp_path / "none")}
+    assert unused({**manifest, "settings": {**settings, "synthesizer": elsewhere}}, found, registry) == []
+    assert not (tmp_path / "none").exists()
+    for synthesizer in ({"name": "other"}, {"name": "grounded", "calls": "many"}, {"name": "grounded", "who": 1}):
+        assert unused({**manifest, "settings": {**settings, "synthesizer": synthesizer}}, found, registry) == []

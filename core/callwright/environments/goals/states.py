@@ -24,7 +24,7 @@ without changes is left out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 from callwright.environments.base import Base
@@ -166,16 +166,18 @@ def _json(value: Any) -> Any:
     return [_json(inner) for inner in value] if isinstance(value, tuple) else value
 
 
-def _words(value: Any) -> Iterator[str]:
+def _words(value: Any) -> list[str]:
     """Everything in the texts of a JSON value that could be a name."""
-    if isinstance(value, str):
-        yield value
-        for found in WORD.finditer(value):
-            if found.group() != value:
-                yield found.group()
-    elif isinstance(value, Mapping):
-        for inner in value.values():
-            yield from _words(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _words(inner)
+    found: list[str] = []
+    left = [value]
+    while left:
+        one = left.pop()
+        kind = type(one)
+        if kind is str:
+            found.append(one)
+            found += [word for word in WORD.findall(one) if word != one]
+        elif kind is dict:
+            left += one.values()
+        elif kind is list:
+            left += one
+    return found

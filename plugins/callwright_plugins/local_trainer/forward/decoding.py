@@ -15,7 +15,8 @@ from torch import Tensor
 
 from callwright_plugins.local_trainer.forward.batches import Ids
 from callwright_plugins.local_trainer.forward.llama import Llama
-from callwright_plugins.local_trainer.forward.ragged import Causal, Rows
+from callwright_plugins.local_trainer.forward.ragged import Causal, Continued, Rows
+from callwright_plugins.local_trainer.forward.turn_cache import Kept, Turn
 
 #: Rows are moved together where the grid becomes smaller than this share of itself.
 _WORTH_MOVING: Final = 0.8
@@ -43,26 +44,76 @@ def grid_of(alive: Sequence[int], owners: Sequence[int]) -> Grid:
     return Grid(list(by_prompt), copies, rows)
 
 
+def prefill(model: Llama, prompts: Sequence[Ids]) -> tuple[list[Tensor], Tensor]:
+    """Keys and values of prompts by layer, ``[P, 2 K, L, W]``, 0 after each one's end; their last states ``[P, D]``."""
+    rows = Rows([len(prompt) for prompt in prompts])
+    causal = Causal(model, rows, keep=True)
+    positions = rows.packed([range(length) for length in rows.lengths])
+    last = rows.places([length - 1 for length in rows.lengths])
+    hidden = model.hidden(rows.packed(prompts), model.turns(positions), causal, last)
+    assert hidden is not None
+    return causal.kept, hidden
+
+
+def prefill_after(
+    model: Llama, prompts: Sequence[Ids], known: Sequence[Kept | None]
+) -> tuple[list[Tensor], Tensor, int]:
+    """The same where keys and values of some prompts' beginnings are known, and how many tokens were computed.
+
+    Prompts of which nothing is known are computed by themselves, as if the others were not there.
+    """
+    fresh = [number for number, one in enumerate(known) if one is None]
+    if len(fresh) == len(prompts):
+        tables, hidden = prefill(model, prompts)
+        return tables, hidden, sum(map(len, prompts))
+    longest = max(map(len, prompts))
+    whole = torch.zeros(len(model.layers), len(prompts), 2 * model.shared, longest, model.width)
+    tables = list(whole.unbind())
+    parts: list[Tensor] = []
+    if fresh:
+        some, hidden = prefill(model, [prompts[number] for number in fresh])
+        for table, computed in zip(tables, some, strict=True):
+            table[torch.tensor(fresh), :, : computed.shape[2]] = computed
+        parts.append(hidden)
+    found = {number: one for number, one in enumerate(known) if one is not None}
+    for number, one in found.items():
+        whole[:, number, :, : len(one.ids)] = one.tables[0]
+    lengths = [len(one.ids) for one in found.values()]
+    added = [prompts[number][length:] for number, length in zip(found, lengths, strict=True)]
+    rows = Rows([len(one) for one in added])
+    attend = Continued(model, rows, list(found), lengths, tables)
+    positions = rows.packed([range(n, n + length) for n, length in zip(lengths, rows.lengths, strict=True)])
+    last = rows.places([length - 1 for length in rows.lengths])
+    made = model.hidden(rows.packed(added), model.turns(positions), attend, last)
+    assert made is not None
+    order = {number: place for place, number in enumerate([*fresh, *found])}
+    hidden = torch.cat([*parts, made])[[order[number] for number in range(len(prompts))]]
+    return tables, hidden, sum(map(len, added)) + sum(len(prompts[number]) for number in fresh)
+
+
 class Decoder:
     """Keys and values of rows that grow token by token."""
 
-    def __init__(self, model: Llama, prompts: Sequence[Ids], owners: Sequence[int], longest: int) -> None:
+    def __init__(
+        self, model: Llama, prompts: Sequence[Ids], owners: Sequence[int], longest: int, turn: Turn | None = None
+    ) -> None:
         self._model, self._owners = model, owners
-        rows = Rows([len(prompt) for prompt in prompts])
-        causal = Causal(model, rows, keep=True)
-        positions = rows.packed([range(length) for length in rows.lengths])
-        last = rows.places([length - 1 for length in rows.lengths])
-        hidden = model.hidden(rows.packed(prompts), model.turns(positions), causal, last)
-        assert hidden is not None
+        if turn is None:
+            tables, first = prefill(model, prompts)
+        else:
+            tables, first, computed = prefill_after(model, prompts, turn.known(prompts, few=True))
+            turn.count(computed, prompts)
         #: Last hidden states ``[prompts, D]``: what the first tokens are sampled from.
-        self.first = hidden
-        lengths = torch.tensor(rows.lengths)
+        self.first = first
+        self._lengths = [len(prompt) for prompt in prompts]
+        lengths = torch.tensor(self._lengths)
         self._most = longest
         self._turns = model.turns(torch.arange(int(lengths.max()) + longest))
         self._ends = lengths
         beyond = torch.arange(int(lengths.max())) >= lengths.unsqueeze(1)
         self._before = torch.zeros(beyond.shape).masked_fill_(beyond, -torch.inf)
-        self._prompts = [table.chunk(2, 1) for table in causal.kept]
+        self._tables = tables
+        self._prompts = [table.chunk(2, 1) for table in tables]
         # The first sampled token is written at place 0.
         self._length = 0
         self.grid = grid_of(range(len(owners)), owners)
@@ -85,11 +136,13 @@ class Decoder:
         else:
             self._own = [own.index_select(0, moved) for own in self._own]
 
-    def moved(self, alive: Sequence[int]) -> Tensor | None:
-        """Which rows of the grid stay, in their new order, if so many have ended that the others are moved together."""
+    def smaller(self, alive: Sequence[int]) -> Grid | None:
+        """The grid of the rows that go on, if so many have ended that these are moved together."""
         smaller = grid_of(alive, self._owners)
-        if len(smaller.rows) > _WORTH_MOVING * len(self.grid.rows):
-            return None
+        return None if len(smaller.rows) > _WORTH_MOVING * len(self.grid.rows) else smaller
+
+    def move(self, smaller: Grid) -> Tensor:
+        """Which rows of the grid stay, in their new order. Of others nothing is left."""
         places = {row: place for place, row in reversed(list(enumerate(self.grid.rows)))}
         moved = torch.tensor([places[row] for row in smaller.rows])
         # Rows of keys are ``[prompts, K, copies]``.
@@ -99,6 +152,35 @@ class Decoder:
         self.grid = smaller
         self._place((first.view(-1, 1, smaller.copies) + heads).flatten())
         return moved
+
+    @property
+    def token_size(self) -> int:
+        """Bytes that keys and values of one token are."""
+        numbers: int = 2 * len(self._tables) * self._model.shared * self._model.width
+        return 4 * numbers
+
+    def states(self, rows: Sequence[int], counts: Sequence[int]) -> list[Tensor]:
+        """Keys and values of rows that are in the grid still, of their prompts and the first ``counts`` tokens after.
+
+        Each is ``[layers, 2 K, tokens, W]``, with memory of its own.
+        """
+        if not rows:
+            return []
+        grid, model, most = self.grid, self._model, max(counts)
+        places = {row: place for place, row in reversed(list(enumerate(grid.rows)))}
+        place = torch.tensor([places[row] for row in rows])
+        prompt, copy = place // grid.copies, place % grid.copies
+        split = (len(grid.prompts), model.shared, grid.copies, most, model.width)
+        own = torch.stack([one[:, :most].view(split)[prompt, :, copy] for one in self._own])
+        layers, wide = len(self._tables), 2 * model.shared
+        own = own.view(layers, 2, len(rows), model.shared, most, model.width).transpose(1, 2)
+        own = own.reshape(layers, len(rows), wide, most, model.width)
+        found = []
+        for number, (row, count) in enumerate(zip(rows, counts, strict=True)):
+            owner = self._owners[row]
+            before = torch.stack([table[owner, :, : self._lengths[owner]] for table in self._tables])
+            found.append(torch.cat([before, own[:, number, :, :count]], 2))
+        return found
 
     def follow(self, tokens: Tensor) -> Tensor:
         """Last hidden states ``[P G, D]`` after one more token in each row of the grid."""

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
 
 import torch
 from attrs import frozen
 from torch import Tensor
-from transformers import DynamicCache
 
 from callwright.errors import UsageError
-from callwright_plugins.local_trainer.forward.batches import Ids, pad_left, positions
+from callwright_plugins.local_trainer.forward.batches import Ids
 from callwright_plugins.local_trainer.forward.decoding import Decoder
 from callwright_plugins.local_trainer.forward.llama import Llama, understood
+from callwright_plugins.local_trainer.forward.prefilling import last_logits_only as last_logits_only
+from callwright_plugins.local_trainer.forward.prefilling import prefill, prefill_after, states_of, token_size
 from callwright_plugins.local_trainer.forward.roomy_cache import make_room
+from callwright_plugins.local_trainer.forward.turn_cache import Turn, TurnCache
 from callwright_plugins.local_trainer.models.policy import Policy
 
 
@@ -36,11 +36,6 @@ class Sampled:
     def length(self) -> int:
         """How many tokens were sampled."""
         return len(self.ids) if self.mask is None else sum(self.mask)
-
-
-def last_logits_only(model: Any, count: int) -> dict[str, int]:
-    """The argument that spares a model the logits of all but the last ``count`` positions, where it has one."""
-    return {"logits_to_keep": count} if "logits_to_keep" in inspect.signature(model.forward).parameters else {}
 
 
 @torch.no_grad()
@@ -92,19 +87,29 @@ def continue_contexts(
     generator: torch.Generator | None = None,
     seeds: Sequence[int] | None = None,
     rows_at_once: int = 256,
+    kept: TurnCache | None = None,
+    owners: Sequence[Hashable] = (),
+    goes_on: Sequence[bool] = (),
 ) -> list[Sampled]:
     """One continuation of each context, of at most as many tokens as its room. Equal contexts are computed once.
 
-    Randomness is as in :func:`generate`. A context without room gets an empty continuation.
+    Randomness is as in :func:`generate`. A context without room gets an empty continuation. With ``kept`` what is known
+    of a context from an earlier turn is not computed again, and what may be wanted for a next one stays there:
+    ``owners`` are whose the contexts are, and ``goes_on`` says which of them may have another turn.
     """
+    if kept is not None:
+        kept.begin(policy)
     sampled = [Sampled((), (), True)] * len(contexts)
     live = [row for row, room in enumerate(rooms) if room > 0]
     for start in range(0, len(live), rows_at_once):
         rows = live[start : start + rows_at_once]
         some: dict[tuple[int, ...], int] = {}
-        owners = [some.setdefault(tuple(contexts[row]), len(some)) for row in rows]
+        prompts = [some.setdefault(tuple(contexts[row]), len(some)) for row in rows]
         own = None if seeds is None else [seeds[row] for row in rows]
-        found = _generate(policy, list(some), owners, [rooms[row] for row in rows], temperature, generator, own)
+        turn = None
+        if kept is not None:
+            turn = Turn(kept, policy, [owners[row] for row in rows], prompts, [goes_on[row] for row in rows])
+        found = _generate(policy, list(some), prompts, [rooms[row] for row in rows], temperature, generator, own, turn)
         for row, one in zip(rows, found, strict=True):
             sampled[row] = one
     return sampled
@@ -118,32 +123,28 @@ def _generate(
     temperature: float,
     generator: torch.Generator | None,
     seeds: Sequence[int] | None,
+    turn: Turn | None = None,
 ) -> list[Sampled]:
     """A completion for each of ``owners``, which are indices of prompts, of at most ``rooms`` tokens each."""
     drawn = None
     if temperature and (seeds is not None or policy.device.type == "cpu"):
         drawn = _draws(seeds, generator, len(owners), max(rooms))
     if understood(policy) and all(prompts):
-        return _in_few_operators(policy, prompts, owners, rooms, temperature, drawn)
+        return _in_few_operators(policy, prompts, owners, rooms, temperature, drawn, turn)
     model, device = policy.model, policy.device
     ends = torch.tensor(sorted(policy.ends), device=device)
-    ids, mask = pad_left(prompts, policy.pad, device)
-    cache = DynamicCache(config=model.config)
-    with policy.arithmetic():
-        output = model(
-            input_ids=ids,
-            attention_mask=mask,
-            position_ids=positions(mask),
-            past_key_values=cache,
-            use_cache=True,
-            **last_logits_only(model, 1),
-        )
-    count, prefix, longest = len(owners), ids.shape[1], max(rooms)
+    if turn is None:
+        made = prefill(policy, prompts)
+    else:
+        made = prefill_after(policy, prompts, turn.known(prompts, few=False))
+        turn.count(made.computed, prompts)
+    cache, mask = made.cache, made.mask
+    count, prefix, longest = len(owners), mask.shape[1], max(rooms)
     index, room = torch.tensor(owners, device=device), torch.tensor(rooms, device=device)
     uneven = len(set(rooms)) > 1
     cache.batch_select_indices(index)
     make_room(cache)
-    logits = output.logits[:, -1].index_select(0, index)  # [rows, V]
+    logits = made.logits.index_select(0, index)  # [rows, V]
     position = mask.sum(1, keepdim=True).index_select(0, index)  # [rows, 1], of the next token
     seen = torch.ones(count, prefix + longest, dtype=mask.dtype, device=device)
     seen[:, :prefix] = mask.index_select(0, index)
@@ -153,20 +154,29 @@ def _generate(
     ended = torch.zeros(count, dtype=torch.bool, device=device)
     alive = torch.arange(count, device=device)
     drawn = None if drawn is None else drawn.to(device)
+    states: dict[int, list[Tensor]] = {}
     for step in range(longest):
         own = None if drawn is None else drawn[alive, step]
         token, logprob = choose(logits, temperature, generator, own)
         chosen_ids[alive, step], chosen_logprobs[alive, step] = token, logprob
         done = torch.isin(token, ends)
+        last = step + 1 == longest
         over = done | (room[alive] == step + 1) if uneven else done
-        if bool(over.any()):
+        some_over = bool(over.any())
+        if turn is not None and turn.able and (last or some_over):
+            ending = torch.ones_like(over) if last else over
+            for place, row in zip(ending.nonzero().squeeze(1).tolist(), alive[ending].tolist(), strict=True):
+                tokens = len(prompts[owners[row]]) + step  # the token of this step is nobody's key yet
+                if turn.claim(row, token_size(cache) * tokens):
+                    states[row] = states_of(cache, place, prefix + step, tokens)
+        if some_over:
             lengths[alive[done]], ended[alive[done]] = step + 1, True
             left = (~over).nonzero().squeeze(1)
             if not len(left):
                 break
             cache.batch_select_indices(left)
             alive, token, position, seen = alive[left], token[left], position[left], seen[left]
-        if step + 1 == longest:
+        if last:
             break
         with policy.arithmetic():
             output = model(
@@ -177,12 +187,16 @@ def _generate(
                 use_cache=True,
             )
         logits = output.logits[:, -1]
-    return [
+    sampled = [
         Sampled(tuple(row[:length]), tuple(logprobs[:length]), not done)
         for row, logprobs, length, done in zip(
             chosen_ids.tolist(), chosen_logprobs.tolist(), lengths.tolist(), ended.tolist(), strict=True
         )
     ]
+    for row, tables in states.items():
+        assert turn is not None
+        turn.put(row, (*prompts[owners[row]], *sampled[row].ids[:-1]), tables)
+    return sampled
 
 
 @torch.inference_mode()
@@ -193,10 +207,11 @@ def _in_few_operators(
     rooms: Sequence[int],
     temperature: float,
     drawn: Tensor | None,
+    turn: Turn | None = None,
 ) -> list[Sampled]:
     """The same by :mod:`.llama`. Rows that have ended are computed on until they are moved away; nobody reads them."""
     longest, head, ends = max(rooms), policy.model.lm_head, policy.ends
-    decoder = Decoder(Llama(policy), prompts, owners, longest)
+    decoder = Decoder(Llama(policy), prompts, owners, longest, turn)
     ids: list[list[int]] = [[] for _ in owners]
     logprobs: list[list[float]] = [[] for _ in owners]
     ended = [False] * len(owners)
@@ -204,28 +219,42 @@ def _in_few_operators(
     places = {row: place for place, row in reversed(list(enumerate(decoder.grid.rows)))}
     numbers = None if drawn is None else drawn[decoder.grid.rows]
     hidden = decoder.first[[owners[row] for row in decoder.grid.rows]]
+    over: list[int] = []  # rows that have ended, and whose keys and values are in the grid still
+
+    def keep() -> None:
+        if turn is None:
+            return
+        sizes = [decoder.token_size * (len(prompts[owners[row]]) + len(ids[row]) - 1) for row in over]
+        some = [row for row, size in zip(over, sizes, strict=True) if turn.claim(row, size)]
+        states = decoder.states(some, [len(ids[row]) - 1 for row in some])  # the last is nobody's key yet
+        for row, table in zip(some, states, strict=True):
+            turn.put(row, (*prompts[owners[row]], *ids[row][:-1]), [table])
+        over.clear()
+
     for step in range(longest):
         token, logprob = choose(head(hidden), temperature, None, None if numbers is None else numbers[:, step])
         said, known = token.tolist(), logprob.tolist()
-        left = []
+        left: list[int] = []
         for row in alive:
             place = places[row]
             ids[row].append(said[place])
             logprobs[row].append(known[place])
-            if said[place] in ends:
-                ended[row] = True
-            elif len(ids[row]) < rooms[row]:
-                left.append(row)
+            ended[row] = said[place] in ends
+            going = not ended[row] and len(ids[row]) < rooms[row]
+            (left if going else over).append(row)
         if not left:
             break
         if len(left) < len(alive):
-            moved = decoder.moved(left)
-            if moved is not None:
+            smaller = decoder.smaller(left)
+            if smaller is not None:
+                keep()
+                moved = decoder.move(smaller)
                 token = token.index_select(0, moved)
                 numbers = None if numbers is None else numbers.index_select(0, moved)
                 places = {row: place for place, row in reversed(list(enumerate(decoder.grid.rows)))}
         alive = left
         hidden = decoder.follow(token)
+    keep()
     return [Sampled(tuple(row), tuple(known), not done) for row, known, done in zip(ids, logprobs, ended, strict=True)]
 
 

@@ -163,6 +163,43 @@ class Following:
         return told[0] if len(told) == 1 else torch.cat(told)
 
 
+class Continued:
+    """Rows of new tokens that attend to what their tables hold before them, and to themselves; they are written there.
+
+    ``tables``: by layer ``[P, 2 K, L, W]``; ``known``: how many tokens of each of the rows are in them; ``owners``:
+    which of the ``P`` each row is, no two the same.
+    """
+
+    def __init__(
+        self, model: Llama, rows: Rows, owners: Sequence[int], known: Sequence[int], tables: Sequence[Tensor]
+    ) -> None:
+        self._model, self._tables = model, tables
+        self._rows = rows
+        # Where the keys and values of each token go.
+        self._owner = rows.packed([[owner] * length for owner, length in zip(owners, rows.lengths, strict=True)])
+        self._place = rows.packed([range(n, n + length) for n, length in zip(known, rows.lengths, strict=True)])
+        self._blocks = []
+        for block in rows.blocks:
+            before = torch.tensor([known[row] for row in block.rows])
+            wide = max(known[row] + rows.lengths[row] for row in block.rows)
+            last = before.unsqueeze(1) + torch.arange(block.longest)  # what each token sees, itself included
+            unseen = torch.arange(wide) > last.unsqueeze(2)
+            mask = torch.zeros(unseen.shape).masked_fill_(unseen, -torch.inf).unsqueeze(1)
+            self._blocks.append((block, torch.tensor([owners[row] for row in block.rows]), wide, mask))
+
+    def __call__(self, number: int, states: Tensor) -> Tensor:
+        """Attention of one layer."""
+        model, table = self._model, self._tables[number]
+        table[self._owner, :, self._place] = states[:, model.heads :]
+        told = []
+        for (block, index, wide, mask), some in zip(self._blocks, self._rows.split(states), strict=True):
+            queries = block.padded(some[:, : model.heads])
+            keys, values = shared_out(model, table[:, :, :wide].index_select(0, index).chunk(2, 1))
+            made = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, scale=1.0)
+            told.append(block.packed(made))
+        return told[0] if len(told) == 1 else torch.cat(told)
+
+
 def parts_of(model: Llama, table: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Queries, keys and values, ``[rows, H, L, W]`` each, of a layer's padded table."""
     queries, *others = torch.split(table, [model.heads, model.shared, model.shared], 1)

@@ -42,7 +42,9 @@ def evaluate_policy(
 
     Turns are executed by the ``pool``, if there is one. ``agents`` make the attempts in place of the policy alone.
     """
-    sampler: Sampler = agents or PolicySampler(policy, options.max_new_tokens, options.evaluation_batch, pool)
+    sampler: Sampler = agents or PolicySampler(
+        policy, options.max_new_tokens, options.evaluation_batch, pool, options.turn_cache_gib
+    )
     heard: Callable[[int], object] | None = None
     if stage is not None:
         reporter.start(stage, len(tasks))

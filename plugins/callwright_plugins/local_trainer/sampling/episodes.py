@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import torch
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from callwright.episodes.driving import drive
 from callwright.episodes.token_episode import EngineOutput, TokenEpisode, describe_episodes
@@ -20,6 +20,7 @@ from callwright.walk.limits import TurnLimits
 from callwright.walk.reward import Reward
 from callwright.walk.tasks import Task
 from callwright_plugins.local_trainer.forward.generation import Sampled, continue_contexts
+from callwright_plugins.local_trainer.forward.turn_cache import TurnCache
 from callwright_plugins.local_trainer.models.policy import Policy
 from callwright_plugins.local_trainer.options import Options, SupervisedOptions
 from callwright_plugins.local_trainer.randomness import seed_of, torch_generator
@@ -28,6 +29,9 @@ from callwright_plugins.local_trainer.sampling.rollouts import Group, ScoredSamp
 if TYPE_CHECKING:
     from callwright.episodes.pool import EpisodePool
     from callwright.pipeline import Pipeline
+
+
+GIB: Final = 1 << 30
 
 
 class DemonstrationTooLong(UsageError):
@@ -56,6 +60,10 @@ class Engine:
     """The policy as what :func:`callwright.episodes.drive` asks: a continuation of each episode, in batches.
 
     Samples come from ``generator`` in the order of the episodes; without it, each from the seed of its own episode.
+
+    With a ``cache`` a turn computes what is new in it alone. The keys and values of an episode are there from one turn
+    to the next. Those of episodes that are over are dropped when a turn begins, not earlier: what is kept, and with it
+    the last bits of what is sampled, must not hang on how long somebody takes to execute calls.
     """
 
     policy: Policy
@@ -63,6 +71,8 @@ class Engine:
     generator: torch.Generator | None
     rows_at_once: int
     max_new_tokens: int
+    cache: TurnCache | None = None
+    _asked: set[TokenEpisode] = field(factory=set, init=False)
 
     def __call__(self, live: Sequence[TokenEpisode]) -> list[EngineOutput]:
         """One continuation of each episode, of no more tokens than there is room for here and in the model."""
@@ -78,6 +88,12 @@ class Engine:
         seeds = None
         if self.generator is None:
             seeds = [seed_of(episode.conditions.seed, "turn", len(episode.history)) for episode in live]
+        kept: dict[str, Any] = {}
+        if self.cache is not None:
+            self._turn_begins(live, self.cache)
+            going = [_may_go_on(episode) for episode in live]
+            if len(self.cache) or any(going):
+                kept = {"kept": self.cache, "owners": live, "goes_on": going}
         sampled = continue_contexts(
             self.policy,
             contexts,
@@ -86,8 +102,28 @@ class Engine:
             generator=self.generator,
             seeds=seeds,
             rows_at_once=self.rows_at_once,
+            **kept,
         )
         return [EngineOutput(one.ids, one.logprobs, not one.truncated) for one in sampled]
+
+    def _turn_begins(self, live: Sequence[TokenEpisode], cache: TurnCache) -> None:
+        """Drop what is kept of episodes that are over, if this is the first batch of a turn.
+
+        It is if it has episodes that were asked for since the last one began: all answers have been taken then.
+        """
+        if not self._asked.isdisjoint(live):
+            cache.release(one for one in self._asked if one.over)
+            self._asked.clear()
+        self._asked.update(live)
+
+
+def _may_go_on(episode: TokenEpisode) -> bool:
+    return len(episode.history) + 1 < episode.conditions.limits.assistant_turns
+
+
+def turn_cache(gib: float) -> TurnCache | None:
+    """A cache of so many GiB; none for 0."""
+    return TurnCache(gib * GIB) if gib else None
 
 
 def _of_copy(conditions: Conditions, task: Task, copy: int, purpose: tuple[int | str, ...]) -> Conditions:
@@ -136,12 +172,14 @@ def sample_groups(
         torch_generator(*purpose, device=policy.device),
         rows,
         limits.turn_tokens or options.max_new_tokens,
+        turn_cache(options.turn_cache_gib),
     )
     episodes = [one for group in started for one in group]
     with _Scoring(pipeline, pool, episodes) as scoring:
         # What takes time is begun while others are sampled.
         at_once = rows if pool.parallel or (limits.single and pipeline.reward.waits) else None
         drive(episodes, engine, retries=options.retries, pool=pool, at_once=at_once, ended=scoring.ended)
+        del engine  # with what it kept
         lap("sampling")
         known = iter(scoring.results(options.retries))
     groups = []

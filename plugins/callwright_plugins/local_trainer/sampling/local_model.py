@@ -28,9 +28,9 @@ from callwright_plugins.local_trainer.models.policy import (
     pick_device,
     read_note,
 )
-from callwright_plugins.local_trainer.options import Device, Precision
+from callwright_plugins.local_trainer.options import TURN_CACHE_GIB, Device, Precision
 from callwright_plugins.local_trainer.randomness import seed_of, steady
-from callwright_plugins.local_trainer.sampling.episodes import Engine
+from callwright_plugins.local_trainer.sampling.episodes import Engine, turn_cache
 
 if TYPE_CHECKING:
     from callwright.episodes.pool import EpisodePool
@@ -42,13 +42,20 @@ class PolicySampler:
     name = "local-model"
 
     def __init__(
-        self, policy: Policy, max_new_tokens: int, rows_at_once: int = 256, pool: EpisodePool | None = None
+        self,
+        policy: Policy,
+        max_new_tokens: int,
+        rows_at_once: int = 256,
+        pool: EpisodePool | None = None,
+        turn_cache_gib: float = TURN_CACHE_GIB,
     ) -> None:
-        """``pool`` executes the turns of episodes; without one this thread does."""
+        """``pool`` executes the turns of episodes; without one this thread does. ``turn_cache_gib``: of keys and values
+        that are kept from one turn to the next."""
         self.policy = policy
         self._pool = pool
         self._max_new_tokens = max_new_tokens
         self._rows_at_once = rows_at_once
+        self._turn_cache_gib = turn_cache_gib
 
     def sample(
         self, requests: Sequence[SamplingRequest], *, n: int = 1, seed: int = 0, temperature: float = 1.0
@@ -87,7 +94,8 @@ class PolicySampler:
         policy = self.policy
         codec = policy.codec()
         groups = [[start(request, codec, copy) for copy in range(n)] for request in requests]
-        engine = Engine(policy, temperature, None, self._rows_at_once, self._max_new_tokens)
+        cache = turn_cache(self._turn_cache_gib)
+        engine = Engine(policy, temperature, None, self._rows_at_once, self._max_new_tokens, cache)
         drive([one for group in groups for one in group], engine, retries=retries, pool=self._pool)
         return groups
 
@@ -97,7 +105,8 @@ class LocalModelSampler:
 
     ``prompt``: ``chat`` (messages, through the chat template if there is one), ``compact`` (the short prompt of
     ``corpus``, which is a name or a corpus) or ``auto`` (as the model was trained). ``rows`` completions are sampled at
-    a time. ``yarn`` extends the context for this evaluation: a factor, or ``{factor, original}``
+    a time, and ``turn_cache_gib`` GiB of keys and values are kept between the turns of episodes. ``yarn`` extends the
+    context for this evaluation: a factor, or ``{factor, original}``
     (:func:`callwright.episodes.long_context.extension_of`). Raises :class:`callwright.errors.DataError` if there is no
     model in ``model`` and :class:`callwright.UsageError` where ``yarn`` does not fit it. The model is read when first
     asked.
@@ -117,6 +126,7 @@ class LocalModelSampler:
         corpus: Any = None,
         chat_template_options: dict[str, Any] | None = None,
         rows: int = 256,
+        turn_cache_gib: float = TURN_CACHE_GIB,
         yarn: Any = None,
         registry: Registry | None = None,
     ) -> None:
@@ -129,7 +139,9 @@ class LocalModelSampler:
         self._template_options = chat_template_options or {}
         self._corpus = corpus
         self._registry = registry
-        self._max_new_tokens, self._rows = max_new_tokens, rows
+        if type(turn_cache_gib) not in (int, float) or not turn_cache_gib >= 0:
+            raise UsageError(f"'turn_cache_gib' must be a number, 0 or more, not {turn_cache_gib!r}")
+        self._max_new_tokens, self._rows, self._turn_cache_gib = max_new_tokens, rows, turn_cache_gib
         self._yarn = yarn
         self._extension = None if yarn is None else extended(self._folder, yarn)[1]
         self._sampler: PolicySampler | None = None
@@ -173,7 +185,9 @@ class LocalModelSampler:
 
     def _loaded(self) -> PolicySampler:
         if self._sampler is None:
-            self._sampler = PolicySampler(self._load(), self._max_new_tokens, self._rows)
+            self._sampler = PolicySampler(
+                self._load(), self._max_new_tokens, self._rows, turn_cache_gib=self._turn_cache_gib
+            )
         return self._sampler
 
     def _load(self) -> Policy:

@@ -28,13 +28,14 @@ from callwright_plugins.synthesis.blueprints.shapes import (
     leaves_of,
 )
 from callwright_plugins.synthesis.exploration.values import Key, Place, key_of, value_of
-from callwright_plugins.synthesis.exploration.witness import copied
 from callwright_plugins.synthesis.graph.effects import state_of
 from callwright_plugins.synthesis.graph.references import located, place_name, replaced, value_at
 
 #: Values that are looked at for one that is in the state that the witness's was in.
 _LOOKED_AT: Final = 8
 _LATER_DAYS: Final = 9
+#: Tries in a row that fail at one step for one reason, after which more of them are thought to do the same.
+_ALIKE: Final = 3
 #: Whether made-up values are others, the witness's own, or all values are the witness's own.
 _VARIED, _PLAINLY, _LITERALLY = range(3)
 
@@ -88,6 +89,10 @@ class Binder:
     #: Whether a call that takes something away has to change the state: servers say that all went well where nothing
     #: was done.
     in_effect: bool = False
+    #: Whether every try is made, also after some that failed alike.
+    patient: bool = False
+    #: At which step the last try failed, and with what kind and code of outcome.
+    failed: tuple[int, str, str] = (0, "", "")
 
     def bind(self, session: Any, shape: Shape, tries: int, *, literally: bool = False) -> Bound | None:
         """The shape with values in a fork of a session: its calls execute, and the last comes to what it should.
@@ -100,10 +105,16 @@ class Binder:
         if any(not self._may_be(one) for one in shape.variables):
             return None
         seen: set[str] = set()
-        for number in range(tries):
-            bound = self._try(session.fork(), shape, _VARIED if 2 * number < tries else _PLAINLY, seen)
-            if bound is not None:
-                return bound
+        for way, most in ((_VARIED, (tries + 1) // 2), (_PLAINLY, tries // 2)):
+            alike, before = 0, None
+            for _ in range(most):
+                bound = self._try(session.fork(), shape, way, seen)
+                if bound is not None:
+                    return bound
+                alike = alike + 1 if self.failed == before else 1
+                before = self.failed
+                if alike == _ALIKE and not self.patient:
+                    break
         return None
 
     def take_up(self, bound: Bound) -> None:
@@ -116,18 +127,19 @@ class Binder:
         if len(shape.steps) != 1 or any(not self._may_be(one) for one in shape.variables):
             return None
         filling = _Filling(self, shape, _VARIED)
-        found = filling.filled(dict(shape.steps[0].arguments), shape.steps[0].tool, ())
+        found = filling.filled(shape.steps[0].arguments, shape.steps[0].tool, ())
         return found if isinstance(found, dict) else None
 
     def _may_be(self, variable: Variable) -> bool:
-        return variable.of_the_user or any(self.context.has(place) for place in variable.sources)
+        return variable.of_the_user or bool(self.context.there(variable.sources))
 
     def _try(self, session: Any, shape: Shape, way: int, seen: set[str]) -> Bound | None:
         filling = _Filling(self, shape, way)
         made: list[Made] = []
         for place, step in enumerate(shape.steps):
             filling.told = {}
-            arguments = filling.filled(dict(step.arguments), step.tool, ())
+            arguments = filling.filled(step.arguments, step.tool, ())
+            self.failed = place, "", ""
             if not isinstance(arguments, dict):
                 return None
             spec = self.tools[step.tool]
@@ -140,7 +152,8 @@ class Binder:
                 seen.add(text)
             self.calls += 1
             before = state_of(session) if self.in_effect and spec.destructive else None
-            outcome = session.call(step.tool, copied(arguments))
+            outcome = session.call(step.tool, arguments)
+            self.failed = place, outcome.kind, outcome.code
             last = place == len(shape.steps) - 1
             if not _as_wanted(outcome, shape, last):
                 return None
@@ -177,40 +190,44 @@ class _Filling:
 
     def filled(self, template: Template, tool: str, path: Path) -> Any:
         """A template with values; ``None`` where there is none for one of its leaves."""
-        if isinstance(template, FromResult):
+        kind = type(template)
+        if kind is dict:
+            return self._all_of(template, tool, path)
+        if kind is FromResult:
             where = self._where(template)
             if where is None:
                 return None
             self.told[path] = (template.step, where)
             return value_at(self.results[template.step], where)
-        if isinstance(template, Entity):
+        if kind is Entity:
             return self._entity(template.variable)
-        if isinstance(template, Free):
+        if kind is Free:
             return self._made_up(template, tool, path)
-        if isinstance(template, Written):
+        if kind is Written:
             return self._written(template)
-        if isinstance(template, Below):
+        if kind is Below:
             folder = self._entity(template.folder.variable)
             return f"{folder.rstrip('/')}/{template.name}" if isinstance(folder, str) else None
-        if isinstance(template, Mapping):
-            made = {}
-            for name, inner in template.items():
-                value = self.filled(inner, tool, (*path, name))
-                if value is None and not (isinstance(inner, Free) and inner.value is None):
-                    return None
-                made[name] = value
-            return made
-        if isinstance(template, list):
-            listed = []
+        if kind is list:
+            listed: list[Any] = []
             for number, inner in enumerate(template):
                 value = self.filled(inner, tool, (*path, number))
                 if value is None:
                     return None
-                if value in listed and not isinstance(inner, Free):
+                if value in listed and type(inner) is not Free:
                     return None  # the same thing twice
                 listed.append(value)
             return listed
-        return template
+        return self._all_of(template, tool, path) if isinstance(template, Mapping) else template
+
+    def _all_of(self, template: Mapping[str, Template], tool: str, path: Path) -> dict[str, Any] | None:
+        made = {}
+        for name, inner in template.items():
+            value = self.filled(inner, tool, (*path, name))
+            if value is None and not (type(inner) is Free and inner.value is None):
+                return None
+            made[name] = value
+        return made
 
     def _written(self, leaf: Written) -> str | None:
         """A suggested text with its gaps filled: rather with what the conversation has been about."""
@@ -298,7 +315,7 @@ class _Filling:
         variable, binder, rng = self.shape.variables[number], self.binder, self.binder.rng
         kind = key_of(variable.value)[0]
         taken = set(self.entities.values())
-        sources = [place for place in variable.sources if binder.context.has(place)]
+        sources = binder.context.there(variable.sources)
         candidates: list[Key] = []
         if not sources:  # the user makes it up
             return variable.value
@@ -385,11 +402,23 @@ def literals(arguments: Mapping[str, Any], told: Mapping[Path, Any]) -> list[tup
 
 def leaves_of_values(value: Any, path: Path = ()) -> list[tuple[Path, Any]]:
     """The leaves of JSON with their paths."""
-    if isinstance(value, Mapping):
-        return [one for name, inner in value.items() for one in leaves_of_values(inner, (*path, name))]
-    if isinstance(value, list):
-        return [one for number, inner in enumerate(value) for one in leaves_of_values(inner, (*path, number))]
-    return [(path, value)]
+    found: list[tuple[Path, Any]] = []
+    _collect(value, path, found)
+    return found
+
+
+def _collect(value: Any, path: Path, found: list[tuple[Path, Any]]) -> None:
+    kind = type(value)
+    if kind is str or kind is int:
+        found.append((path, value))
+    elif kind is dict or isinstance(value, Mapping):
+        for name, inner in value.items():
+            _collect(inner, (*path, name), found)
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            _collect(inner, (*path, number), found)
+    else:
+        found.append((path, value))
 
 
 def entities_of(bound: Bound) -> dict[Key, None]:

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
-from callwright.environments.protocol import Environment, Session, TellsTime, declares
+from callwright.capability import has
+from callwright.environments.protocol import Environment, Session, TellsTime
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.synthesis.exploration.free import SOME_DAY
 from callwright_plugins.synthesis.exploration.states import known_to
@@ -41,19 +42,30 @@ class Context:
 
     def __init__(self, now: datetime = SOME_DAY) -> None:
         self.bank, self.now = Bank(), now
-        #: What was asked before, until something is taken up.
-        self._states: dict[tuple[Key, tuple[Place, ...]], dict[Place, Key]] = {}
-        self._beside: dict[tuple[Key, tuple[Place, ...]], list[Key]] = {}
+        #: What was asked before, until something is taken up. Places are told by the tuple that they came in, which
+        #: stands beside what it led to: it would take long to hash.
+        self._states: dict[tuple[Key, int], tuple[tuple[Place, ...], dict[Place, Key]]] = {}
+        self._beside: dict[tuple[Key, int], tuple[tuple[Place, ...], list[Key]]] = {}
+        self._there: dict[int, tuple[tuple[Place, ...], list[Place]]] = {}
 
     def absorb(self, tool: str, arguments: Mapping[str, Any], result: Any) -> None:
         """Take up a result and what was asked for it."""
-        self._states.clear()
-        self._beside.clear()
+        self._forget()
         self.bank.absorb(tool, arguments, result)
         for path, below in _paths_in(arguments, result):
             place = self.bank.number(Place("result", tool, "path"))
             self.bank.keep(place, ("string", below))
             self.bank.note([(place, ("string", below)), (place, ("string", path))])
+
+    def know(self, who: str, named: Key | None, known: Mapping[str, Any]) -> None:
+        """Take up what somebody knows (:meth:`.Bank.know`)."""
+        self._forget()
+        self.bank.know(who, named, known)
+
+    def _forget(self) -> None:
+        self._states.clear()
+        self._beside.clear()
+        self._there.clear()
 
     def values(self, place: Place) -> list[Key]:
         """The values that stood there, in the order in which they were met."""
@@ -75,17 +87,24 @@ class Context:
 
     def states(self, key: Key, places: tuple[Place, ...]) -> dict[Place, Key]:
         """What state a thing is in: values of few kinds, such as ``status``, in the objects that its id stands in."""
-        known = self._states.get((key, places))
-        if known is None:
-            known = self._states[key, places] = self._find_states(key, places)
-        return known
+        known = self._states.get((key, id(places)))
+        if known is None or known[0] is not places:
+            known = self._states[key, id(places)] = places, self._find_states(key, places)
+        return known[1]
 
     def beside(self, key: Key, places: tuple[Place, ...]) -> list[Key]:
         """The values of these places that stand in one object with a value, or with something that does."""
-        known = self._beside.get((key, places))
-        if known is None:
-            known = self._beside[key, places] = self._find_beside(key, places)
-        return known
+        known = self._beside.get((key, id(places)))
+        if known is None or known[0] is not places:
+            known = self._beside[key, id(places)] = places, self._find_beside(key, places)
+        return known[1]
+
+    def there(self, places: tuple[Place, ...]) -> list[Place]:
+        """Those of some places at which a value stood."""
+        known = self._there.get(id(places))
+        if known is None or known[0] is not places:
+            known = self._there[id(places)] = places, [place for place in places if self.has(place)]
+        return known[1]
 
     def _find_states(self, key: Key, places: Sequence[Place]) -> dict[Place, Key]:
         numbers = [self.bank.numbers[place] for place in places if place in self.bank.numbers]
@@ -160,20 +179,20 @@ def ask_around(session: Session, context: Context) -> None:
                 asked += 1
                 known = known_to(session, str(key[1]))
                 if known:
-                    context.bank.know("entity", key, known)
+                    context.know("entity", key, known)
 
 
 def now_in(session: Session) -> datetime:
     """How late it is in a world."""
-    if declares(session, TellsTime):
-        return datetime.fromtimestamp(session.tell_time(), UTC)  # type: ignore[attr-defined]
+    if has(session, TellsTime):
+        return datetime.fromtimestamp(session.tell_time(), UTC)
     return SOME_DAY
 
 
 def _know(session: Session, context: Context) -> None:
     known = known_to(session, "me")
     if known:
-        context.bank.know("me", None, known)
+        context.know("me", None, known)
 
 
 def _ask(session: Session, context: Context, spec: ToolSpec, arguments: dict[str, Any]) -> None:

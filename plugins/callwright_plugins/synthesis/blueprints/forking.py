@@ -1,4 +1,8 @@
-"""Forking: sessions that can be where another one is, also where a server's cannot be copied."""
+"""Forking: sessions that can be where another one is, without a call being made twice; also where a server's cannot be
+copied.
+
+Planning tries the same first steps hundreds of times in a world: who somebody is, which accounts they have.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,15 @@ from weakref import WeakValueDictionary
 
 from callwright.capability import has
 from callwright.environments.capabilities import Forks
-from callwright.environments.protocol import Environment, Outcome, OutOfProcess, Session, TellsGoalState, declares
+from callwright.environments.protocol import (
+    Environment,
+    Outcome,
+    OutOfProcess,
+    Session,
+    TellsGoalState,
+    TellsTime,
+    declares,
+)
 from callwright.language.program import Call
 from callwright_plugins.synthesis.exploration.states import known_to
 from callwright_plugins.synthesis.exploration.witness import copied
@@ -21,17 +33,99 @@ _KEPT: Final = 3
 #: Outcomes after which a session is where it was.
 _NOTHING_CHANGED: Final = frozenset({"schema_error", "unknown_tool"})
 #: Scenario and seed, then the calls as texts.
-_Place = tuple[Any, ...]
+_Path = tuple[Any, ...]
 
 
 def opened(environment: Environment, scenario: str, seed: int) -> Any:
-    """A session with ``fork``: the environment's own where it has one, else one that makes its calls again."""
+    """A session with ``fork``, ``forget`` and what planning asks of it: one that remembers its calls, or one that makes
+    them again where the environment's own has no ``fork``.
+
+    What a call comes to is handed to everyone who makes it there, and nobody changes it.
+    """
     if not declares(environment, OutOfProcess):
         session = environment.open(scenario, seed)
         if has(session, Forks):
-            return session
+            return Remembered.of(session)
         session.close()
     return Replayed(_kept_of(environment), scenario, seed, ())
+
+
+class _Place:
+    """Where sessions of a world have come to: one that stands there, and what each call that was made came to."""
+
+    __slots__ = ("_state", "calls", "session")
+
+    def __init__(self, session: Any) -> None:
+        self.session = session
+        self.calls: dict[tuple[str, str], tuple[Outcome, _Place]] = {}
+        self._state: tuple[Any] | None = None
+
+    def after(self, tool: str, arguments: Mapping[str, Any]) -> tuple[Outcome, _Place]:
+        """What a call comes to here, and where it leads; one that changes nothing leads nowhere else."""
+        key = tool, repr(arguments)
+        found = self.calls.get(key)
+        if found is None:
+            session = self.session.fork()
+            outcome = session.call(tool, copied(arguments))
+            there = self if session.digest() == self.session.digest() else _Place(session)
+            found = self.calls[key] = outcome, there
+        return found
+
+    def state(self) -> Any:
+        """What has come about here, as the environment tells it."""
+        if self._state is None:
+            self._state = (self.session.goal_state(),)
+        return self._state[0]
+
+
+class Remembered:
+    """A session of this process that stands at a place of its world: a fork is free, and a call is executed once."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, place: _Place) -> None:
+        self.place = place
+
+    @classmethod
+    def of(cls, session: Forks) -> Remembered:
+        """One that stands where a session stands, which is not called any more: its forks are."""
+        return cls(_Place(session))
+
+    def fork(self) -> Remembered:
+        """Another one that is where this one is."""
+        return Remembered(self.place)
+
+    def call(self, tool: str, arguments: Mapping[str, Any]) -> Outcome:
+        """As :meth:`callwright.environments.protocol.Session.call`."""
+        outcome, self.place = self.place.after(tool, arguments)
+        return outcome
+
+    def digest(self) -> str:
+        """As :meth:`callwright.environments.protocol.Session.digest`."""
+        return str(self.place.session.digest())
+
+    @property
+    def goal_state(self) -> Callable[[], Any] | None:
+        """As :class:`callwright.environments.protocol.TellsGoalState`; ``None`` where the session tells none."""
+        return self.place.state if has(self.place.session, TellsGoalState) else None
+
+    @property
+    def tell_time(self) -> Callable[[], int] | None:
+        """As :class:`callwright.environments.protocol.TellsTime`; ``None`` where the session tells none."""
+        session = self.place.session
+        return session.tell_time if has(session, TellsTime) else None
+
+    def knowledge(self, entity: str = "me") -> Mapping[str, Any]:
+        """What somebody knows there."""
+        return known_to(self.place.session, entity)
+
+    def forget(self) -> None:
+        """Let go of what calls from here came to: other conversations are planned in other worlds."""
+        self.place.calls.clear()
+
+    def close(self) -> None:
+        """Give the session back."""
+        self.place.session.close()
 
 
 class _Kept:
@@ -43,9 +137,9 @@ class _Kept:
 
     def __init__(self, environment: Environment) -> None:
         self.environment = environment
-        self.sessions: OrderedDict[_Place, Session] = OrderedDict()
+        self.sessions: OrderedDict[_Path, Session] = OrderedDict()
 
-    def take(self, place: _Place, path: tuple[Call, ...]) -> Session:
+    def take(self, place: _Path, path: tuple[Call, ...]) -> Session:
         """A session after these calls, which is the caller's to change until it is given back."""
         session = self.sessions.pop(place, None)
         if session is not None:
@@ -61,7 +155,7 @@ class _Kept:
             raise
         return session
 
-    def give(self, place: _Place, session: Session) -> None:
+    def give(self, place: _Path, session: Session) -> None:
         """Keep a session that these calls were made in."""
         if place in self.sessions:
             session.close()
@@ -126,6 +220,9 @@ class Replayed:
         with self._session() as session:
             return known_to(session, entity)
 
+    def forget(self) -> None:
+        """Nothing: few sessions are kept as it is."""
+
     def close(self) -> None:
         """Give back the sessions of all forks."""
         self.kept.close(self.scenario, self.seed)
@@ -140,5 +237,5 @@ class Replayed:
             raise
         self.kept.give(self._place(), session)
 
-    def _place(self) -> _Place:
+    def _place(self) -> _Path:
         return self.scenario, self.seed, *map(text_of, self.path)

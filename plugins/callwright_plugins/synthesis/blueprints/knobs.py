@@ -50,7 +50,9 @@ class Knobs:
 
     What is asked for otherwise is one call, or by the shares ``chains`` (2 to ``longest`` calls), ``parallel`` or
     ``two_goals``. A conversation has ``least_turns`` turns of the user, and another one by the chance ``decay`` until
-    ``most_turns``. ``missing`` and ``minimal`` are levels of information, the rest of the turns are complete.
+    ``most_turns``. ``missing`` and ``minimal`` are levels of information, the rest of the turns are complete. A
+    reference takes ``assistant_turns`` turns of the assistant at most, and ``user_turns`` of the user with what is
+    asked for: as many as the paper's episodes have.
 
     Of all examples ``distractors`` are offered ``least_distractors`` to ``most_distractors`` tools of other
     environments, unrelated ones, or by the share ``confusable`` such as are alike in name or schema; ``stripped`` lose
@@ -81,6 +83,8 @@ class Knobs:
     least_turns: int = _count(2)
     most_turns: int = _count(3)
     decay: float = _some(0.5)
+    assistant_turns: int = _count(10)
+    user_turns: int = _count(5)
     refreshed: int = _count(25)
     most_of_one: float = _some(1.0)
     others: tuple[str, ...] = field(default=(), converter=_names)
@@ -96,6 +100,8 @@ class Knobs:
                 raise UsageError(f"{', '.join(names)} are shares of one whole and come to more than 1 together")
         if self.least_turns > self.most_turns or self.least_distractors > self.most_distractors:
             raise UsageError("the least number of turns and of distractors is not above the most")
+        if self.most_turns > self.user_turns:
+            raise UsageError("a conversation has most_turns turns of the user at most: user_turns is not below that")
         if self.longest < 2:
             raise UsageError("a chain has two calls or more: longest is 2 or more")
 

@@ -25,6 +25,9 @@ from callwright_plugins.synthesis.graph.edges import Graph
 from callwright_plugins.synthesis.settings import write_text
 
 FORMAT: Final = "callwright-knowledge-1"
+#: Calls of a short exploration.
+BRIEFLY: Final = 600
+_briefly: dict[tuple[str, str], Knowledge] = {}
 
 
 @frozen
@@ -82,22 +85,65 @@ def known(
     if len(set(seeds)) < 2:
         raise UsageError("information is proven in two worlds, so name two seeds or more")
     schema = schema_hash(environment.tools)
-    asked = {
-        "scenario": scenario,
-        "seeds": list(seeds),
-        "asked": calls,
-        "destructive": allow_destructive,
-    }
-    key = digest_of([FORMAT, environment.name, schema, asked, _build(environment, registry)])[:24]
-    path = cache / f"{_plain(environment.name)}-{key}.json" if cache is not None else None
+    asked = _asked(scenario, seeds, calls, allow_destructive)
+    path = _path(cache, environment, schema, asked, registry)
     if path is not None:
         kept = _kept(path, environment.name, schema)
         if kept is not None:
             return kept
     explored = explore(environment, scenario=scenario, seeds=seeds, calls=calls, allow_destructive=allow_destructive)
     graph, _ = build(environment, explored, settings=asked)
-    # Read back from JSON, so that a first run knows exactly what every later one does.
-    found = Knowledge.from_json(json.loads(json.dumps(Knowledge(explored, graph).to_json())))
+    return _written(path, Knowledge(explored, graph))
+
+
+def already_known(
+    environment: Environment,
+    *,
+    registry: Registry,
+    cache: Path | None,
+    scenario: str = "",
+    seeds: Sequence[int] = (0, 1),
+    calls: int | None = None,
+    allow_destructive: bool = False,
+) -> Knowledge | None:
+    """What :func:`known` would take from ``cache``; ``None`` where it would have to find it out."""
+    schema = schema_hash(environment.tools)
+    path = _path(cache, environment, schema, _asked(scenario, seeds, calls, allow_destructive), registry)
+    return None if path is None else _kept(path, environment.name, schema)
+
+
+def _asked(scenario: str, seeds: Sequence[int], calls: int | None, allow_destructive: bool) -> dict[str, Any]:
+    return {"scenario": scenario, "seeds": list(seeds), "asked": calls, "destructive": allow_destructive}
+
+
+def briefly_known(environment: Environment, *, registry: Registry, cache: Path | None = None) -> Knowledge:
+    """What a short exploration of one world finds out, without what needs what: for requests of other environments,
+    whose arguments are to mean something there. Found once in a process, and kept in ``cache`` as by :func:`known`.
+    """
+    schema = schema_hash(environment.tools)
+    key = environment.name, schema
+    if key not in _briefly:
+        path = _path(cache, environment, schema, {"briefly": BRIEFLY}, registry)
+        found = _kept(path, environment.name, schema) if path is not None else None
+        if found is None:
+            explored = explore(environment, seeds=(0,), calls=BRIEFLY)
+            found = _written(path, Knowledge(explored, Graph(environment.name, schema, explored.tools, ())))
+        _briefly[key] = found
+    return _briefly[key]
+
+
+def _path(
+    cache: Path | None, environment: Environment, schema: str, asked: dict[str, Any], registry: Registry
+) -> Path | None:
+    if cache is None:
+        return None
+    key = digest_of([FORMAT, environment.name, schema, asked, _build(environment, registry)])[:24]
+    return cache / f"{_plain(environment.name)}-{key}.json"
+
+
+def _written(path: Path | None, made: Knowledge) -> Knowledge:
+    """Read back from JSON, so that a first run knows exactly what every later one does; and kept, where it is to be."""
+    found = Knowledge.from_json(json.loads(json.dumps(made.to_json())))
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         # Whoever finds out the same at the same time has a draft of its own: the last one stays, and each is whole.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from random import Random
 from typing import Any, Final
 
@@ -13,23 +14,25 @@ from callwright.plugins import Registry
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, Distractor, Stage
 from callwright_plugins.synthesis.blueprints.knobs import Knobs
+from callwright_plugins.synthesis.blueprints.knowledge import briefly_known
+from callwright_plugins.synthesis.blueprints.repertoire import Repertoire
 from callwright_plugins.synthesis.blueprints.sayable import Sayable
-from callwright_plugins.synthesis.exploration.explored import Explored, explore, schema_hash
 from callwright_plugins.synthesis.exploration.names import words_of
 from callwright_plugins.synthesis.language.plan import Plan
 
 #: How many other environments tools and requests are taken from, at most.
 _OTHERS: Final = 6
-#: Calls of a short exploration, by which requests of other environments have arguments that mean something there.
-_SHORT: Final = 600
-_explored: dict[tuple[str, str], Explored] = {}
+#: What can be done in environments that are one with another one, by name and schema hash: shaped once in a process.
+_shaped: dict[tuple[str, str], Repertoire] = {}
 
 
 class Offering:
     """Draws what is offered in the conversations of an environment."""
 
-    def __init__(self, environment: Environment, registry: Registry, knobs: Knobs, rng: Random) -> None:
-        self.environment, self.registry, self.knobs, self.rng = environment, registry, knobs, rng
+    def __init__(
+        self, environment: Environment, registry: Registry, knobs: Knobs, rng: Random, cache: Path | None = None
+    ) -> None:
+        self.environment, self.registry, self.knobs, self.rng, self.cache = environment, registry, knobs, rng, cache
         self.environments = {environment.name: environment}
         self.others = self._others()
         self._sayable: dict[str, Sayable] = {}
@@ -49,6 +52,14 @@ class Offering:
         if "+" in name or not self.registry.knows("environment", name) or declares(self.environment, OutOfProcess):
             return []
         return list(self.others.values())[:count]
+
+    def repertoire(self, partner: Environment) -> Repertoire:
+        """What can be done in a partner, by what is briefly known of it."""
+        knowledge = briefly_known(partner, registry=self.registry, cache=self.cache)
+        key = partner.name, knowledge.explored.schema
+        if key not in _shaped:
+            _shaped[key] = Repertoire(partner, knowledge)
+        return _shaped[key]
 
     # Other environments -----------------------------------------------------------------------------------------------
 
@@ -110,7 +121,7 @@ class Offering:
         names = [name for name in self.others if name not in environment.name.split("+")]
         for name in self.rng.sample(names, len(names)):
             other = self.others[name]
-            explored = short(other)
+            explored = briefly_known(other, registry=self.registry, cache=self.cache).explored
             calls = [
                 witness.calls[-1]
                 for tool, found in sorted(explored.witnesses.items())
@@ -156,11 +167,3 @@ def alike(one: ToolSpec, other: ToolSpec) -> float:
     names = len(mine & theirs) / max(1, len(mine | theirs))
     mine, theirs = set(one.parameters.get("properties", {})), set(other.parameters.get("properties", {}))
     return max(names, len(mine & theirs) / max(1, len(mine | theirs)))
-
-
-def short(environment: Environment) -> Explored:
-    """What a short exploration of one world finds; once for each environment in a process."""
-    key = environment.name, schema_hash(environment.tools)
-    if key not in _explored:
-        _explored[key] = explore(environment, seeds=(0,), calls=_SHORT)
-    return _explored[key]

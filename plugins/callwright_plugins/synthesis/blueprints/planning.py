@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from random import Random
 from typing import Any, Final
 
@@ -23,14 +24,20 @@ from callwright.training.synthesis.synthesizer import Materials
 from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, Stage
 from callwright_plugins.synthesis.blueprints.knobs import Knobs, marked, shared_out
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge
-from callwright_plugins.synthesis.blueprints.offering import Offering, short
+from callwright_plugins.synthesis.blueprints.offering import Offering
 from callwright_plugins.synthesis.blueprints.repertoire import Pair, Repertoire, together
-from callwright_plugins.synthesis.blueprints.turns import Wish, in_vain, repeats, session_after, stage_of
+from callwright_plugins.synthesis.blueprints.turns import (
+    Wish,
+    assistant_turns,
+    in_vain,
+    informed,
+    repeats,
+    session_after,
+    stage_of,
+)
 from callwright_plugins.synthesis.blueprints.wishes import Coverage, Venue, Wisher
 from callwright_plugins.synthesis.duplicates.elements import elements
 from callwright_plugins.synthesis.duplicates.jaccard import near_duplicates
-from callwright_plugins.synthesis.graph.edges import Graph
-from callwright_plugins.synthesis.language.plan import Plan
 from callwright_plugins.synthesis.language.wordlists.personas import PERSONAS
 
 #: How often a conversation is begun anew, in another world, before it is about something else.
@@ -53,22 +60,25 @@ _PARTNERS: Final = 2
 _ELSEWHERE: Final = 2
 
 
-def plan_blueprints(materials: Materials, knowledge: Knowledge, knobs: Knobs) -> list[Blueprint]:
+def plan_blueprints(
+    materials: Materials, knowledge: Knowledge, knobs: Knobs, cache: Path | None = None
+) -> list[Blueprint]:
     """As many blueprints as the materials want tasks; fewer only where the environment does not yield as many.
+    ``cache`` is the folder where knowledge is kept, that of other environments too.
 
     Raises what opening a session of the environment raises, and :class:`callwright.errors.UnknownName` for one of
     ``knobs.others`` that is not there.
     """
-    return _Planner(materials, knowledge, knobs).plan()
+    return _Planner(materials, knowledge, knobs, cache).plan()
 
 
 class _Planner:
-    def __init__(self, materials: Materials, knowledge: Knowledge, knobs: Knobs) -> None:
+    def __init__(self, materials: Materials, knowledge: Knowledge, knobs: Knobs, cache: Path | None) -> None:
         self.materials, self.knowledge, self.knobs = materials, knowledge, knobs
         self.environment = materials.environment
         self.coverage = Coverage(knobs.most_of_one)
         self.rng = Random(f"blueprints/{self.environment.name}/{materials.seed}/{materials.count}")
-        self.offering = Offering(self.environment, materials.registry, knobs, self.rng)
+        self.offering = Offering(self.environment, materials.registry, knobs, self.rng, cache)
         self.repertoire = Repertoire(self.environment, knowledge)
         explored = knowledge.explored
         self.venue = partial(Venue, rng=self.rng, refreshed=knobs.refreshed, registry=materials.registry)
@@ -156,7 +166,7 @@ class _Planner:
         return self._task(wisher, kind == "irrelevant")
 
     def _wisher(self, venue: Venue) -> Wisher:
-        return Wisher(venue, venue.next_world(), self.coverage, self.rng)
+        return Wisher(venue, venue.next_world(), self.coverage, self.rng, self.fuller)
 
     def _venues(self) -> list[Venue]:
         """This environment and another one as one, for a few others."""
@@ -165,9 +175,7 @@ class _Planner:
             for other in self.offering.partners(_PARTNERS):
                 names = f"{self.environment.name}+{other.name}"
                 whole = self.materials.registry.create("environment", names)
-                explored = short(other)
-                theirs = Knowledge(explored, Graph(other.name, explored.schema, explored.tools, ()))
-                parts = {self.environment.name: self.repertoire, other.name: Repertoire(other, theirs)}
+                parts = {self.environment.name: self.repertoire, other.name: self.offering.repertoire(other)}
                 scenario = self.own.scenario and f"{self.environment.name}={self.own.scenario}"
                 both = together(whole, parts)
                 self._several.append(self.venue(both, scenario, without=self.own.without))
@@ -280,7 +288,7 @@ class _Planner:
             literally = self.coverage.tried[cell] >= _ELSEWHERE
             if literally:
                 shape = self.repertoire.failures[cell]
-                wisher = Wisher(self.own, self.own.world(shape.world[1]), self.coverage, self.rng)
+                wisher = Wisher(self.own, self.own.world(shape.world[1]), self.coverage, self.rng, self.fuller)
             made = self._recovered(wisher, cell, literally) if kind == "recovered" else None
             made = made or (self._failing(wisher, cell, literally) if self.knobs.failing else None)
             if made is not None:
@@ -369,7 +377,10 @@ class _Planner:
         recovers: Pair = ("", ""),
         goals: int = 1,
         hidden: Mapping[str, int] | None = None,
-    ) -> Blueprint:
+    ) -> Blueprint | None:
+        """The blueprint of some stages; ``None`` where its reference takes too many turns."""
+        if sum(map(assistant_turns, stages)) > self.knobs.assistant_turns:
+            return None
         longest = max(stages, key=lambda stage: len(stage.calls))
         pairs = self._pairs(stages)
         made = Blueprint(
@@ -429,7 +440,7 @@ class _Planner:
     def _turned(self, blueprints: list[Blueprint]) -> list[Blueprint]:
         """The blueprints with levels of information, distractors and stripped schemas in exact shares."""
         knobs, rng, count = self.knobs, self.rng, len(blueprints)
-        blueprints = self._informed(blueprints)
+        blueprints = informed(blueprints, knobs, rng, self.offering.environments)
         for place in marked(count, knobs.distractors, range(count), rng):
             one = blueprints[place]
             blueprints[place] = evolve(one, distractors=self.offering.distractors(one))
@@ -437,44 +448,6 @@ class _Planner:
         for place in marked(count, knobs.stripped, able, rng):
             blueprints[place] = evolve(blueprints[place], stripped=self.offering.stripped(blueprints[place]))
         return blueprints
-
-    def _informed(self, blueprints: Sequence[Blueprint]) -> list[Blueprint]:
-        """Levels of information, dealt to the turns that have something to leave out."""
-        turns = [
-            (place, number)
-            for place, one in enumerate(blueprints)
-            if one.kind in ("task", "failing")
-            for number, stage in enumerate(one.stages)
-            if stage.calls
-        ]
-        told = {
-            at: self._tellable(blueprints[at[0]].environment, blueprints[at[0]].stages[at[1]].asked) for at in turns
-        }
-        order = self.rng.sample(turns, len(turns))
-        level: dict[tuple[int, int], Any] = {}
-        for name, least in (("minimal", 2), ("missing", 1)):
-            able = [at for at in order if at not in level and told[at] >= least]
-            level.update(dict.fromkeys(able[: round(getattr(self.knobs, name) * len(turns))], name))
-        return [
-            evolve(
-                one,
-                stages=tuple(
-                    evolve(stage, information=level.get((place, number), "complete"))
-                    for number, stage in enumerate(one.stages)
-                ),
-            )
-            for place, one in enumerate(blueprints)
-        ]
-
-    def _tellable(self, environment: str, asked: Plan) -> int:
-        """How many required arguments are said as they are: none, one, or more."""
-        found = 0
-        for call in asked.calls:
-            referring = {path[0] for path, _ in call.located}
-            spec = self.offering.environments[environment].tools.get(call.tool)
-            required = spec.parameters.get("required", ()) if spec is not None else ()
-            found += sum(name in required and name not in referring for name in call.arguments)
-        return found
 
 
 def _compared(blueprint: Blueprint) -> list[Call]:

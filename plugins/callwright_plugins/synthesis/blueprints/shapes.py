@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import Any, Final, Literal
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from callwright.environments.knowledge.suggestions import Gap, Suggestions
 from callwright.environments.knowledge.suggestions import Template as Suggested
@@ -89,19 +90,27 @@ class Written:
 Template = Any
 
 
-@frozen
+#: Places that values may come from: one tuple for all variables of the same, by which what a world holds is looked up.
+_sources: dict[tuple[Place, ...], tuple[Place, ...]] = {}
+
+
+def _the_same(sources: tuple[Place, ...]) -> tuple[Place, ...]:
+    return _sources.setdefault(sources, sources)
+
+
+@frozen(slots=False)
 class Variable:
     """What an entity may be: the places where one like it stands, and what it should be like.
 
     ``beside`` are earlier variables that stood in one object with it, ``state`` what state it was in.
     """
 
-    sources: tuple[Place, ...]
+    sources: tuple[Place, ...] = field(converter=_the_same)
     value: Any
     state: tuple[tuple[Place, Key], ...] = ()
     beside: tuple[int, ...] = ()
 
-    @property
+    @cached_property
     def of_the_user(self) -> bool:
         """Whether it is something that the user knows and no tool tells."""
         return all(place.origin == "knowledge" for place in self.sources)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from random import Random
 from typing import Any
 
 from attrs import evolve, frozen
 
 from callwright.capability import has
 from callwright.environments.goals.comparing import equal_states
-from callwright.environments.protocol import TellsGoalState
+from callwright.environments.protocol import Environment, TellsGoalState
 from callwright.language.program import Call, Reference
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.synthesis.blueprints.binding import Made, leaves_of_values, literals, with_references
-from callwright_plugins.synthesis.blueprints.blueprint import Failing, Stage
+from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, Failing, Stage
+from callwright_plugins.synthesis.blueprints.knobs import Knobs
 from callwright_plugins.synthesis.exploration.values import Key, key_of
 from callwright_plugins.synthesis.exploration.witness import copied
 from callwright_plugins.synthesis.graph.references import value_at
@@ -172,6 +174,21 @@ def same_state(one: Any, other: Any) -> bool:
     return equal_states(one.goal_state(), other.goal_state())
 
 
+def assistant_turns(stage: Stage) -> int:
+    """How many turns of the assistant a stage takes at least where a call has its own values and no references: calls
+    that need another one's result come in a later turn, and so does what follows a failure. With the answer, and
+    without a question.
+    """
+    failing = {one.call for one in stage.failing}
+    turn: list[int] = []
+    first = 1
+    for call in stage.calls:
+        turn.append(max([first, *(turn[told.call] + 1 for _, told in call.located)]))
+        if call.id in failing:
+            first = max(turn) + 1
+    return max(turn, default=0) + 1
+
+
 def in_vain(stages: Sequence[Stage], tools: Mapping[str, ToolSpec], before: Any, after: Any) -> bool:
     """Whether what is done comes to nothing in the end, so that whoever does nothing would have done as well."""
     writes = any(not tools[call.tool].read_only for stage in stages for call in stage.calls)
@@ -190,3 +207,63 @@ def session_after(session: Any, wish: Wish) -> Any:
     for one in wish.made:
         fork.call(one.tool, dict(one.arguments))
     return fork
+
+
+# How much is told ---------------------------------------------------------------------------------------------------
+
+
+def informed(
+    blueprints: Sequence[Blueprint], knobs: Knobs, rng: Random, environments: Mapping[str, Environment]
+) -> list[Blueprint]:
+    """Levels of information in exact shares, dealt to the turns that have something to leave out. Each of them is a
+    question and its answer, for which there has to be a turn left.
+    """
+    turns = [
+        (place, number)
+        for place, one in enumerate(blueprints)
+        if one.kind in ("task", "failing")
+        for number, stage in enumerate(one.stages)
+        if stage.calls
+    ]
+    told = {at: _tellable(environments[blueprints[at[0]].environment], _stage_at(blueprints, at)) for at in turns}
+    order = rng.sample(turns, len(turns))
+    left = [_questions(one, knobs) for one in blueprints]
+    level: dict[tuple[int, int], Any] = {}
+    for name, least in (("minimal", 2), ("missing", 1)):
+        wanted = round(getattr(knobs, name) * len(turns))
+        for at in order:
+            if wanted and at not in level and told[at] >= least and left[at[0]] > 0:
+                level[at] = name
+                wanted -= 1
+                left[at[0]] -= 1
+    return [
+        evolve(
+            one,
+            stages=tuple(
+                evolve(stage, information=level.get((place, number), "complete"))
+                for number, stage in enumerate(one.stages)
+            ),
+        )
+        for place, one in enumerate(blueprints)
+    ]
+
+
+def _stage_at(blueprints: Sequence[Blueprint], at: tuple[int, int]) -> Stage:
+    return blueprints[at[0]].stages[at[1]]
+
+
+def _questions(blueprint: Blueprint, knobs: Knobs) -> int:
+    """How often the user may be asked for something in as many turns as there are at most."""
+    taken = sum(map(assistant_turns, blueprint.stages))
+    return min(knobs.assistant_turns - taken, knobs.user_turns - len(blueprint.stages))
+
+
+def _tellable(environment: Environment, stage: Stage) -> int:
+    """How many required arguments are said as they are: none, one, or more."""
+    found = 0
+    for call in stage.asked.calls:
+        referring = {path[0] for path, _ in call.located}
+        spec = environment.tools.get(call.tool)
+        required = spec.parameters.get("required", ()) if spec is not None else ()
+        found += sum(name in required and name not in referring for name in call.arguments)
+    return found

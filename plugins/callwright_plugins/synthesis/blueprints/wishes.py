@@ -26,6 +26,8 @@ _TRIES: Final = 9
 _SHAPES: Final = 4
 #: How often a shape is tried in vain before it is left alone in a world.
 _VAIN: Final = 2
+#: How often a shape is tried in vain in any world before it gets a few tries only.
+_UNPROVEN: Final = 3
 _WALKS: Final = 6
 #: Calls before which no tool has too many of them.
 _FIRST: Final = 30
@@ -67,6 +69,8 @@ class Venue:
     def next_world(self) -> World:
         """The world of the next conversation."""
         if self._current is None or self._left < 1:
+            if self._current is not None:
+                self._current.session.forget()
             seed = self.rng.randrange(1_000_000)
             while seed in self.without:
                 seed += 1
@@ -122,6 +126,8 @@ class Wisher:
     world: World
     coverage: Coverage
     rng: Random
+    #: Whether hopeless calls are tried as often as others: where little has been found that has not been asked for yet.
+    patient: bool = False
     binder: Binder = field(init=False)
 
     @property
@@ -132,6 +138,7 @@ class Wisher:
     def __attrs_post_init__(self) -> None:
         elsewhere = declares(self.repertoire.environment, OutOfProcess)
         self.binder = Binder(self.repertoire.tools, self.world.context, self.rng, in_effect=elsewhere)
+        self.binder.patient = self.patient
 
     # One call ---------------------------------------------------------------------------------------------------------
 
@@ -299,8 +306,9 @@ class Wisher:
             key = id(shape)
             if not literally and vain[key] >= _VAIN:
                 continue
-            bound = self.binder.bind(session, shape, _TRIES if not vain[key] else _TRIES // 3, literally=literally)
             good, all_ = worth.get(key, (0, 0))
+            hopeful = not vain[key] and (self.patient or good or all_ < _UNPROVEN)
+            bound = self.binder.bind(session, shape, _TRIES if hopeful else _TRIES // 3, literally=literally)
             worth[key] = good + (bound is not None), all_ + 1
             if bound is not None:
                 return bound

@@ -30,6 +30,7 @@ from callwright_plugins.synthesis.dialogue.gold import (
     stated,
 )
 from callwright_plugins.synthesis.dialogue.offered import NEVER, offered_tools
+from callwright_plugins.synthesis.dialogue.surroundings import surroundings
 from callwright_plugins.synthesis.dialogue.words import (
     TRIES,
     Voice,
@@ -158,7 +159,8 @@ class _Talk:
         self.voice: Voice = voice_for(stage, self.materials.environment, registry)
         try:
             earlier = self.blueprint.stages[: self.number]
-            query = self.words.query(stage, self.voice, persona_of(self.blueprint), self.seed + self.number, earlier)
+            persona, seed = persona_of(self.blueprint), self.seed + self.number
+            query = self.words.query(stage, self.voice, persona, seed, earlier, self._around)
             held = held_back(query.withheld, stage.asked, self.voice.replies, self.seed + self.number)
         except DataError as error:
             self.rejected = Rejected(_LANGUAGE, "no words say just this", {"why": str(error)[:300]})
@@ -178,6 +180,13 @@ class _Talk:
         self.ran = StageRun(stage)
         self.attempt = 0
         return "worded"
+
+    def _around(self) -> dict[str, dict[str, Any]]:
+        """What the world of the conversation shows of the things that the user asks about now, as it began."""
+        if self.stage.elsewhere:
+            return {}  # nothing of it is there
+        blueprint = self.blueprint
+        return surroundings(self.materials.environment, blueprint.scenario, blueprint.seed, self.stage.asked)
 
     # Turn -------------------------------------------------------------------------------------------------------------
 

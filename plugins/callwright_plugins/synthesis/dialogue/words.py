@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 from attrs import evolve, frozen
 
@@ -70,6 +71,15 @@ def persona_of(blueprint: Blueprint) -> Persona:
     return _PERSONAS.get(blueprint.persona, PERSONAS[7])
 
 
+#: What the world shows of things, by their ids.
+Around: TypeAlias = Callable[[], Mapping[str, Mapping[str, Any]]]
+
+
+def nothing_around() -> Mapping[str, Mapping[str, Any]]:
+    """Nothing is shown."""
+    return {}
+
+
 class Words(Protocol):
     """Who has the words of a conversation."""
 
@@ -77,8 +87,17 @@ class Words(Protocol):
     def name(self) -> str:
         """Who that is."""
 
-    def query(self, stage: Stage, voice: Voice, persona: Persona, seed: int, earlier: Sequence[Stage] = ()) -> Query:
-        """What the user says after ``earlier`` turns.
+    def query(
+        self,
+        stage: Stage,
+        voice: Voice,
+        persona: Persona,
+        seed: int,
+        earlier: Sequence[Stage] = (),
+        around: Around = nothing_around,
+    ) -> Query:
+        """What the user says after ``earlier`` turns. ``around``, if asked, is what the world shows of the things that
+        the stage is about (:mod:`.surroundings`).
 
         Raises :class:`callwright.errors.DataError` where no words say just that.
         """
@@ -107,7 +126,15 @@ class ScriptedWords:
 
     name: Final = SCRIPTED
 
-    def query(self, stage: Stage, voice: Voice, persona: Persona, seed: int, earlier: Sequence[Stage] = ()) -> Query:
+    def query(
+        self,
+        stage: Stage,
+        voice: Voice,
+        persona: Persona,
+        seed: int,
+        earlier: Sequence[Stage] = (),
+        around: Around = nothing_around,
+    ) -> Query:
         """As :meth:`Words.query`."""
         style = style_of(persona, stage.information, seed, first=not earlier)
         return voice.grammar.render(stage.asked, style, seed, earlier=told_before(earlier))
@@ -126,12 +153,21 @@ class TaughtWords:
         self.teacher, self.name = teacher, teacher.name
         self._scripted = ScriptedWords()
 
-    def query(self, stage: Stage, voice: Voice, persona: Persona, seed: int, earlier: Sequence[Stage] = ()) -> Query:
+    def query(
+        self,
+        stage: Stage,
+        voice: Voice,
+        persona: Persona,
+        seed: int,
+        earlier: Sequence[Stage] = (),
+        around: Around = nothing_around,
+    ) -> Query:
         """As :meth:`Words.query`. Raises :class:`callwright.InfrastructureFailure` where the teacher is not there."""
         style = style_of(persona, stage.information, seed, first=not earlier)
         plain = voice.grammar.render(stage.asked, style, seed)  # said in full: who reads it has not heard the others
+        shown = Message.system(_user(persona) + _shown(around()))
         for attempt in range(TRIES):
-            text = self._ask("user", [Message.system(_user(persona)), Message.user(plain.text)], seed + attempt).text
+            text = self._ask("user", [shown, Message.user(plain.text)], seed + attempt).text
             text = text.strip()
             read = translated_back(self.teacher, text, voice.tools, seed) if text else None
             if read is not None and read.key == plain.said.key:
@@ -169,6 +205,16 @@ def _user(persona: Persona) -> str:
         f"You play a person who writes to an assistant. {persona.about} You are given a request in stiff words. Write "
         "the message in which this person asks for the same. Keep every value as it is, add none and leave none out; "
         "what the request leaves open stays open. Write the message and nothing else."
+    )
+
+
+def _shown(around: Mapping[str, Mapping[str, Any]]) -> str:
+    if not around:
+        return ""
+    lines = [f"- {name}: {json.dumps(told, ensure_ascii=False)}" for name, told in around.items()]
+    return (
+        "\n\nWhat there is, so that you know what the person is talking about (do not add any of it to the message):\n"
+        + "\n".join(lines)
     )
 
 

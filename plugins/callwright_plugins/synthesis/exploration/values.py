@@ -24,9 +24,11 @@ _RECORDS: Final = 48
 _LONGEST_TEXT: Final = 2000
 _DEEPEST: Final = 12
 _MEMBERS: Final = 40
+#: How keys name the types that most values have.
+_PLAIN: Final[Mapping[type, str]] = {str: "string", int: "integer", float: "number"}
 
 
-@frozen
+@frozen(cache_hash=True)
 class Place:
     """Where values come from: an origin, whose it is (a tool, or the person who knows it), and the path in it."""
 
@@ -50,6 +52,9 @@ class Place:
 
 def key_of(value: Any) -> Key:
     """A value as a key."""
+    kind = _PLAIN.get(type(value))
+    if kind is not None:
+        return kind, value
     if isinstance(value, str):
         return "string", value
     if isinstance(value, list | dict):
@@ -93,6 +98,8 @@ class Bank:
     where: dict[Key, list[int]] = field(factory=dict)
     #: By value: the places that may hold it, a few of hundreds; no other one does.
     holders: dict[Key, set[int]] = field(factory=dict)
+    #: Numbers by origin and owner, then by path: looked up for every value that is seen.
+    _paths: dict[tuple[Origin, str], dict[str, int]] = field(factory=dict, init=False)
 
     def forget(self) -> None:
         """Begin in another world: its values are others, its places the same."""
@@ -173,11 +180,15 @@ class Bank:
         for place, key in asked:
             if self.keep(place, key):
                 new.append((place, key))
+        numbers = self._paths.setdefault((origin, owner), {})
         for pairs in _objects(value, "", (), 0):
-            record = [(self.number(Place(origin, owner, path)), key) for path, key in pairs]
-            for place, key in record:
-                if self.keep(place, key):
-                    new.append((place, key))
+            record = []
+            for path, key in pairs:
+                known = numbers.get(path)
+                number = numbers[path] = self.number(Place(origin, owner, path)) if known is None else known
+                record.append((number, key))
+                if self.keep(number, key):
+                    new.append((number, key))
             self.note([*record, *asked])
         return new
 

@@ -81,6 +81,9 @@ def copied(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _copied(value: Any) -> Any:
-    if isinstance(value, Mapping):
+    kind = type(value)
+    if kind is str or kind is int:
+        return value
+    if kind is dict or isinstance(value, Mapping):
         return copied(value)
     return [_copied(inner) for inner in value] if isinstance(value, list) else value

@@ -62,16 +62,21 @@ _seen: WeakKeyDictionary[Any, dict[tuple[str, int], World]] = WeakKeyDictionary(
 
 def world_of(task: Task) -> World:
     """The world of a task. It is looked at once for all tasks that share it, and its environment."""
-    key = task.scenario, task.seed
+    return looked_at(task.environment, task.scenario, task.seed)
+
+
+def looked_at(environment: Environment, scenario: str, seed: int) -> World:
+    """What a world shows: looked at once."""
+    key = scenario, seed
     try:
-        worlds = _seen.setdefault(task.environment, {})
+        worlds = _seen.setdefault(environment, {})
     except TypeError:  # environments that cannot be referred to weakly, or have no hash
-        return World(_shown(task.environment, task.scenario, task.seed))
+        return World(_shown(environment, scenario, seed))
     found = worlds.get(key)
     if found is None:
         if len(worlds) >= _WORLDS:
             worlds.clear()
-        found = worlds[key] = World(_shown(task.environment, task.scenario, task.seed))
+        found = worlds[key] = World(_shown(environment, scenario, seed))
     return found
 
 
@@ -106,7 +111,10 @@ def members_of(
         return
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from members_of(inner, str(key), value, depth + 1)
+            if type(inner) is str:  # most are, and each generator costs
+                yield str(key), inner, value
+            else:
+                yield from members_of(inner, str(key), value, depth + 1)
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from members_of(inner, name, owner if not isinstance(inner, Mapping) else None, depth + 1)

@@ -47,10 +47,12 @@ def place_name(path: Path) -> str:
 def value_at(value: Any, path: Path) -> Any:
     """The value at a path; ``None`` where there is none."""
     for part in path:
-        if isinstance(part, int) and isinstance(value, list) and part < len(value):
-            value = value[part]
-        elif isinstance(part, str) and isinstance(value, Mapping):
+        if type(part) is str:
+            if type(value) is not dict and not isinstance(value, Mapping):
+                return None
             value = value.get(part)
+        elif isinstance(part, int) and isinstance(value, list) and part < len(value):
+            value = value[part]
         else:
             return None
     return value

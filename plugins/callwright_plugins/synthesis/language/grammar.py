@@ -20,6 +20,8 @@ from callwright_plugins.synthesis.language.values.names import Names
 from callwright_plugins.synthesis.language.values.speaker import Speaker
 from callwright_plugins.synthesis.language.withholding import Withheld, corrupted, withheld
 
+#: Texts of which the readings are remembered.
+_REMEMBERED: Final = 64
 #: How often a query is worded anew before it is worded plainly.
 _ATTEMPTS: Final = 6
 
@@ -73,6 +75,7 @@ class Grammar:
         self.lexicon = tools if isinstance(tools, Lexicon) else Lexicon(tools, phrases)
         self.names = names or Names()
         self.speaker = Speaker(self.lexicon.members, self.names)
+        self._read: dict[tuple[str, str], tuple[Plan, ...]] = {}
 
     def render(self, plan: Plan, style: Style | None = None, seed: int = 0, *, earlier: Sequence[Call] = ()) -> Query:
         """A query for a plan: the same one for the same plan, style, seed and ``earlier`` calls.
@@ -104,8 +107,18 @@ class Grammar:
     def readings(self, text: str, earlier: Sequence[Call] = ()) -> tuple[Plan, ...]:
         """Every plan that a text may mean after ``earlier`` calls: none for what is no query of the grammar. Never
         raises.
+
+        What was read last is remembered: who words a query reads it, and so does who checks it.
         """
-        return tuple(sorted(Reader(self.lexicon, self.speaker, text, earlier).plans(), key=lambda one: one.key))
+        key = text, repr([(call.id, call.tool, call.arguments) for call in earlier])
+        known = self._read.get(key)
+        if known is None:
+            read = Reader(self.lexicon, self.speaker, text, earlier).plans()
+            known = tuple(sorted(read, key=lambda one: one.key))
+            if len(self._read) >= _REMEMBERED:
+                self._read.clear()
+            self._read[key] = known
+        return known
 
     def parse(self, text: str, earlier: Sequence[Call] = ()) -> Plan:
         """The plan of a query. Raises :class:`Unclear` where it has none, or more than one."""

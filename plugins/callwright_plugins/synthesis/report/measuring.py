@@ -60,6 +60,8 @@ class Measured:
     calls: Counter[str] = field(factory=Counter)
     pairs: dict[str, Counter[tuple[str, str]]] = field(factory=dict)
     codes: Counter[tuple[str, str, str]] = field(factory=Counter)
+    #: By environment: the tools that fail on purpose, with their codes.
+    met: dict[str, set[tuple[str, str]]] = field(factory=dict)
     lengths: Counter[tuple[int, str]] = field(factory=Counter)
     #: By tool and parameter: how often it was given, and the different values.
     values: dict[tuple[str, str], Counter[str]] = field(factory=dict)
@@ -125,7 +127,9 @@ def _count(found: Measured, task: Shown) -> None:
         for key, value in arguments.items():
             text = json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
             found.values.setdefault((tool, key), Counter())[text] += 1
-    found.codes.update(_failures(task))
+    failures = list(_failures(task))
+    found.codes.update(failures)
+    found.met.setdefault(task.environment, set()).update((tool, code) for tool, code, _ in failures)
     rate = solved_share(task.facts)
     if rate is not None:
         found.passed[task.id] = rate

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from callwright.commands.safe_text import visible
+from callwright.plugins import default_registry
 from callwright.training.run_folder import write_atomically
 from callwright_plugins.synthesis.report.folders import Rejection, read_manifest, rejections, task_file
 from callwright_plugins.synthesis.report.measuring import Measured, Pair, Shown, measure
 from callwright_plugins.synthesis.report.picture import picture
 from callwright_plugins.synthesis.report.replaying import call_text
+from callwright_plugins.synthesis.report.unused import Unused, unused
 
 REPORT: Final = "report.html"
 _MOST: Final = 40
@@ -24,7 +26,8 @@ _MOST: Final = 40
 def write_page(folder: Path, output: Path | None = None) -> Path:
     """Write the page of a finished synthesis, and return where it is: ``report.html`` in its folder if left out.
 
-    The same folder gives the same bytes. Raises :class:`callwright.errors.DataError` for a folder of anything else.
+    The same folder gives the same bytes, as long as what was found out about its environments is in the cache. Raises
+    :class:`callwright.errors.DataError` for a folder of anything else.
     """
     from callwright.walk.task_rows.reading import read_rows
 
@@ -34,14 +37,21 @@ def write_page(folder: Path, output: Path | None = None) -> Path:
     found = measure(rows, seed=seed if isinstance(seed, int) else 0)
     offered = {one.name: sorted(was.tools) for one, was in head.environments.items()}
     path = output or folder / REPORT
-    write_atomically(path, render(manifest, found, offered, list(rejections(folder))))
+    left = unused(manifest, found, default_registry())
+    write_atomically(path, render(manifest, found, offered, list(rejections(folder)), left))
     return path
 
 
 def render(
-    manifest: Mapping[str, Any], found: Measured, offered: Mapping[str, Sequence[str]], gone: Sequence[Rejection]
+    manifest: Mapping[str, Any],
+    found: Measured,
+    offered: Mapping[str, Sequence[str]],
+    gone: Sequence[Rejection],
+    left: Sequence[Unused] = (),
 ) -> str:
-    """The page. ``offered`` are the tools of each environment; what is not among the tasks is told in red."""
+    """The page. ``offered`` are the tools of each environment; what is not among the tasks is told in red. ``left`` is
+    what is known of the environments and no task uses.
+    """
     style = resources.files("callwright_plugins.synthesis.report").joinpath("style.css").read_text(encoding="utf-8")
     policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
     parts = (
@@ -50,6 +60,7 @@ def render(
         _tools(found, offered),
         _pairs(found),
         _failures(found),
+        _unused(left),
         _lengths(found),
         _values(found),
         _diversity(found),
@@ -224,6 +235,33 @@ def _failures(found: Measured) -> str:
     return _section(
         "Failures", "What tasks meet on purpose.", f'<table class="bars">{head}<tbody>{rows}</tbody></table>'
     )
+
+
+def _unused(left: Sequence[Unused]) -> str:
+    if not left:
+        return ""
+    parts = []
+    for one in left:
+        edges, failures = one.edges - len(one.unused_edges), one.failures - len(one.unused_failures)
+        lists = [
+            _folded(f"{len(pairs):,} {name} that no task has", [between.join(pair) for pair in pairs])
+            for name, between, pairs in (
+                ("edges", " → ", one.unused_edges),
+                ("failures", ": ", one.unused_failures),
+            )
+            if pairs
+        ]
+        parts.append(
+            f"<p><b>{_safe(one.environment)}</b>: {edges:,} of {one.edges:,} edges, "
+            f"{failures:,} of {one.failures:,} failures</p>{''.join(lists)}"
+        )
+    lead = "What exploring proved and met, and no task is about: what tools need one another, and what they fail with."
+    return _section("Not used", lead, "".join(parts))
+
+
+def _folded(summary: str, names: Sequence[str]) -> str:
+    listed = "".join(f'<div class="none">{_safe(name)}</div>' for name in names)
+    return f"<details><summary>{summary}</summary><div class='tools'>{listed}</div></details>"
 
 
 def _lengths(found: Measured) -> str:

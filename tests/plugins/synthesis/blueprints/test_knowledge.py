@@ -23,7 +23,7 @@ import callwright as cw
 from callwright.errors import DataError, UsageError
 from callwright.plugins import default_registry
 from callwright_plugins.synthesis.blueprints import knowledge as module
-from callwright_plugins.synthesis.blueprints.knowledge import Knowledge, cache_folder, known
+from callwright_plugins.synthesis.blueprints.knowledge import Knowledge, briefly_known, cache_folder, known
 
 
 def found_out(cache: Path | None, calls: int = 400) -> Knowledge:
@@ -44,6 +44,18 @@ def test_knowledge_is_the_same_from_the_cache_and_is_not_found_out_again(
     assert found_out(tmp_path) == first
     with pytest.raises(AssertionError, match="explored again"):
         found_out(tmp_path, calls=401)
+
+
+def test_what_is_briefly_known_is_kept_for_other_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for cache in (None, tmp_path, tmp_path):
+        monkeypatch.setattr(module, "_briefly", {})  # as in a process of its own
+        found.append(briefly_known(depot(), registry=default_registry(), cache=cache))
+        if cache is not None:
+            monkeypatch.setattr(module, "explore", None)
+    assert found[0] == found[1] == found[2]
+    assert found[0].explored.seeds == (0,)
+    assert found[0].graph.edges == ()
 
 
 def test_a_cache_that_cannot_be_read_is_made_anew(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ name = "talks"
 
 [synthesis]
 environments = ["video_meeting"]
-count = 12
+count = 14
 
 [synthesis.synthesizer]
 name = "grounded"
@@ -98,7 +98,7 @@ def measured(here: Path) -> Path:
         "--sampler-option", "most=5", "--ir", "hermes", "--samples", "2", "--reward", "prove",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
-    assert "12 of 12 tasks were attempted" in done.stdout
+    assert "14 of 14 tasks were attempted" in done.stdout
     return here / "measured"
 
 
@@ -182,7 +182,7 @@ def test_hardening_goes_on_and_what_it_makes_passes_and_is_no_easier(
     done = run(*words, "-o", tmp_path / "hard")
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
-    assert told["tasks"] == 12
+    assert told["tasks"] == 14
     assert sum(told["hardened"].values()) >= 4
     assert told["before"] == 1.0 > told["after"], told
     tasks = cw.read_tasks(tmp_path / "hard" / "tasks.jsonl")
@@ -190,7 +190,7 @@ def test_hardening_goes_on_and_what_it_makes_passes_and_is_no_easier(
     assert len(changed) == sum(told["hardened"].values())
     assert groups_of(changed[0])["hardened"] in told["hardened"]
     checked = run("synthesize", "check", tmp_path / "hard" / "tasks.jsonl", "--against", "none", "--json")
-    assert json.loads(checked.stdout)["pass"] == 12
+    assert json.loads(checked.stdout)["pass"] == 14
     kept = {
         name: (tmp_path / "hard" / name).read_bytes() for name in ("tasks.jsonl", "rejected.jsonl", "manifest.json")
     }
@@ -199,7 +199,7 @@ def test_hardening_goes_on_and_what_it_makes_passes_and_is_no_easier(
     assert {name: (tmp_path / "hard" / name).read_bytes() for name in kept} == kept
     page = run("synthesize", "report", tmp_path / "hard")
     assert page.exit_code == 0, page.output
-    assert "12 of 12 were measured" in (tmp_path / "hard" / "report.html").read_text(encoding="utf-8")
+    assert "14 of 14 were measured" in (tmp_path / "hard" / "report.html").read_text(encoding="utf-8")
     other = run(*words, "-o", tmp_path / "hard", "--too-easy", "0.5")
     assert "other settings (too_easy)" in other.output
 
