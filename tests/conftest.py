@@ -15,6 +15,10 @@ import pytest
 from hypothesis import settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch is imported; more threads only get in each other's way
+# Ray's workers are nice to everybody else (15): beside another process of these tests they would wait for a minute.
+os.environ.setdefault("RAY_worker_niceness", "0")
+# For pytest in processes that tests start, as in pyproject.toml for this one: a second less each.
+os.environ.setdefault("PYTEST_ADDOPTS", "-p no:langsmith_plugin")
 
 # A shell has what it starts in the background ignore Ctrl-C, and `nohup` a hang-up; tests send both, and wait for what
 # becomes of them.

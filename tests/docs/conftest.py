@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 ROOT = Path(__file__).resolve().parents[2]
-_NOTE = re.compile(r"<!--\s*(file|more of|status|not run):?\s*(.*?)\s*-->")
+_NOTE = re.compile(r"<!--\s*(file|more of|status|not run|with):?\s*(.*?)\s*-->")
 
 
 @frozen

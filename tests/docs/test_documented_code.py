@@ -7,7 +7,8 @@ A fenced block is
 - a dialogue with a shell (``console``): commands after ``$``, then their output. Only ``callwright`` is run.
 
 A ``text`` block directly after Python is its output. ``…`` in an output stands for anything. ``<!-- status: 2 -->``
-before a dialogue is the exit status of its last command; ``<!-- not run: REASON -->`` leaves a block out.
+before a dialogue is the exit status of its last command; ``<!-- not run: REASON -->`` leaves a block out. ``<!-- with:
+WORDS -->`` before a dialogue has the test add words to its last command: fewer steps, where the page states no figure.
 """
 
 from __future__ import annotations
@@ -143,7 +144,9 @@ def dialogue(block: Any) -> list[Part]:
         words = shlex.split(command)
         if words[0] == "callwright":
             assert not {"|", ">", "<", "&&"} & set(words), f"{command}: pipes are not run"
-            status = int(block.note[1]) if block.note[0] == "status" and number == len(commands) else 0
+            kind, noted = block.note if number == len(commands) else ("", "")
+            status = int(noted) if kind == "status" else 0
+            words += shlex.split(noted) if kind == "with" else []
             found.append(Part(block.line, "command", words[1:], "\n".join(output) or None, status))
     return found
 

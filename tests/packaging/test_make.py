@@ -45,6 +45,28 @@ def test_test_runs_every_check_and_nothing_is_installed_again(root: Path, tmp_pa
     assert "-m pytest" in done.stdout.splitlines()[-1]
 
 
+@pytest.mark.parametrize("fails", ["", "mypy", "pytest", "ruff"])
+def test_types_and_tests_run_beside_each_other_and_either_may_fail(root: Path, tmp_path: Path, fails: str) -> None:
+    folder = stamped(tmp_path / "venv", root, ".dev")
+    (folder / "bin").mkdir()
+    for name in ("ruff", "lint-imports", "mypy", "python"):
+        program = folder / "bin" / name
+        program.write_text(f'#!/bin/sh\necho "{name} $*"\ncase "{name} $*" in *{fails or "nothing"}*) exit 1; esac\n')
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    done = make(root, "test", f"VENV={folder}")
+    said = [
+        line for line in done.stdout.splitlines() if line.startswith(("ruff ", "mypy", "python -m pytest", "test: "))
+    ]
+    begun = [line.split(" -n")[0].split(":")[0].strip() for line in said]
+    assert (done.returncode == 0) == (not fails)
+    if fails == "ruff":
+        assert begun == ["ruff check ."]
+    elif fails == "pytest":
+        assert begun == ["ruff check .", "python -m pytest", "mypy"]
+    else:
+        assert begun == ["ruff check .", "python -m pytest", "test", "mypy"]  # whatever mypy said stands at the end
+
+
 def test_a_change_of_the_requirements_installs_again(root: Path, tmp_path: Path) -> None:
     folder = stamped(tmp_path / "venv", root, ".train")
     oldest = min((root / name).stat().st_mtime for name in ("pyproject.toml", "constraints.txt"))

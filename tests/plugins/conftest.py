@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -118,5 +119,9 @@ def kept_knowledge(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder for the ``cache`` of synthesis: what one test has explored and proven, the next one reads.
 
     That it is the same from there stands in ``synthesis/blueprints/test_knowledge.py``, which has folders of its own.
+    Processes that share the tests share the folder: whoever is second reads a whole file, or finds out the same.
     """
-    return tmp_path_factory.mktemp("kept-knowledge")
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "kept-knowledge"
+    folder.mkdir(exist_ok=True)
+    return folder

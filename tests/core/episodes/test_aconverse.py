@@ -216,7 +216,7 @@ def test_what_ends_the_work_ends_it_in_its_place(pipeline: Pipeline) -> None:
 def test_the_calls_of_a_task_are_made_in_one_thread_and_tasks_side_by_side(pipeline: Pipeline) -> None:
     """Tools that wait hold up neither the server nor one another."""
     threads: dict[str, set[int]] = {}
-    together = threading.Barrier(4)
+    inside, lock, together = set[int](), threading.Lock(), threading.Event()
 
     class Waiting:
         name, pure = "waiting", True
@@ -231,7 +231,13 @@ def test_the_calls_of_a_task_are_made_in_one_thread_and_tasks_side_by_side(pipel
 
             def call(self, tool: str, arguments: dict[str, Any]) -> cw.Outcome:
                 threads[self.scenario].add(threading.get_ident())
-                together.wait(30)  # passes only if four calls are made at the same time
+                with lock:
+                    inside.add(threading.get_ident())
+                    if len(inside) == 4:
+                        together.set()  # four calls are made at the same time
+                together.wait(30)
+                with lock:
+                    inside.discard(threading.get_ident())
                 time.sleep(0.001)
                 return cw.Outcome("ok", 1)
 
@@ -252,6 +258,7 @@ def test_the_calls_of_a_task_are_made_in_one_thread_and_tasks_side_by_side(pipel
         evolve(task, environment=Waiting(), scenario=task.id, returns="all") for task in pipeline.tasks("evaluation", 8)
     ]
     evaluate(pipeline, tasks, Calling(pipeline.parser), limits=TurnLimits(assistant_turns=2))
+    assert together.is_set()
     assert len(threads) == 8
     assert all(len(used) == 1 for used in threads.values())
     assert threading.get_ident() not in set.union(*threads.values())

@@ -10,7 +10,6 @@ import random
 from datetime import date, timedelta
 from typing import Any
 
-import pytest
 from attrs import evolve
 
 import callwright as cw
@@ -33,17 +32,12 @@ from callwright_plugins.depthbench.proofs import (
     scalars,
     shorter,
 )
-from callwright_plugins.depthbench.prove import Proof, prove, table
+from callwright_plugins.depthbench.prove import Proof, table
 from callwright_plugins.depthbench.tools.train.cars import by_dealership
 
 CORPUS = DepthBenchCorpus()
 TASKS: list[Task] = [task for split in CORPUS.splits for task in CORPUS[split]]
 EXHAUSTIVE = "CALLWRIGHT_EXHAUSTIVE" in os.environ
-
-
-@pytest.fixture(scope="module")
-def proof() -> Proof:
-    return prove(TASKS, search=0)
 
 
 def test_every_reference_validates_and_executes_to_a_full_answer() -> None:
@@ -78,16 +72,16 @@ def test_calling_nothing_is_right_at_depth_zero_only() -> None:
         assert (recipe.score(task, nothing, ir="json").total == 1.0) == (task.depth == 0)
 
 
-def test_single_mutations_lose_the_answer(proof: Proof) -> None:
+def test_single_mutations_lose_the_answer(proof_of_v1: Proof) -> None:
     """The issue asks for 99% per kind and depth; the corpus was drawn so that none survives."""
-    assert proof.survived == []
+    assert proof_of_v1.survived == []
     for depth in range(1, 7):
         for kind in MUTATIONS:
-            assert proof.share_lost(depth, kind) >= 0.99
+            assert proof_of_v1.share_lost(depth, kind) >= 0.99
             if not (depth == 1 and kind in ("skip", "dangle", "rewire")) and not (depth == 2 and kind == "rewire"):
-                assert proof.tried[depth, kind] >= 50, (depth, kind)
-    assert proof.unequal == []
-    assert proof.abstaining == []
+                assert proof_of_v1.tried[depth, kind] >= 50, (depth, kind)
+    assert proof_of_v1.unequal == []
+    assert proof_of_v1.abstaining == []
 
 
 def test_values_that_the_generator_never_tried_lose_too() -> None:
@@ -140,9 +134,9 @@ def test_what_depth_zero_asks_for_would_be_answered_with_the_tools_that_are_miss
     assert found >= 45
 
 
-def test_the_proof_is_told_in_a_table(proof: Proof) -> None:
-    assert "mutations that survive: 0" in table(proof)
-    assert f"{proof.tried[1, 'tool']}/{proof.tried[1, 'tool']}" in table(proof)
+def test_the_proof_is_told_in_a_table(proof_of_v1: Proof) -> None:
+    assert "mutations that survive: 0" in table(proof_of_v1)
+    assert f"{proof_of_v1.tried[1, 'tool']}/{proof_of_v1.tried[1, 'tool']}" in table(proof_of_v1)
 
 
 def test_no_program_with_fewer_calls_reaches_the_answer() -> None:

@@ -7,12 +7,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import pytest
 
 import callwright as cw
 from callwright.errors import DataError, UsageError
 from callwright_plugins.synthesis.exploration.explored import Explored, explore
+from callwright_plugins.synthesis.exploration.values import Bank, Key, Place
 from callwright_plugins.synthesis.exploration.witness import Witness, outcomes
 
 from .depot import Far, depot
@@ -122,6 +124,34 @@ def test_a_witness_goes_through_json(found: Explored) -> None:
 def test_what_is_no_witness_is_said_to_be_none(row: object) -> None:
     with pytest.raises(DataError):
         Witness.from_json(row)
+
+
+def test_a_value_is_found_in_every_place_that_holds_it_and_in_the_worlds_before() -> None:
+    rng, bank = Random(4), Bank()
+    places = [bank.number(Place("result", "look", f"items[].{name}")) for name in "abc"]
+
+    def see(many: int) -> None:
+        for _ in range(many):  # places are full after 64 values, and forget some
+            bank.keep(rng.choice(places), ("number" if rng.random() < 0.5 else "string", str(rng.randrange(90))))
+
+    def held() -> dict[Key, set[int]]:
+        keys = {key for values in bank.values for key in values}
+        return {key: {number for number, values in enumerate(bank.values) if key in values} for key in keys}
+
+    def holders() -> dict[Key, set[int]]:
+        return {key: numbers for key, numbers in bank.holders.items() if numbers}
+
+    see(900)
+    first = held()
+    assert len(first) > 64
+    assert holders() == first
+    memory = bank.remembered()
+    bank.forget()
+    assert holders() == {}
+    see(30)
+    assert holders() == held() != first
+    bank.take_up(memory)
+    assert holders() == held() == first
 
 
 def test_a_budget_of_nothing_is_refused() -> None:

@@ -19,7 +19,7 @@ def run(*words: str) -> Result:
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("graphs") / "meetings.json"
-    made = run("graph", "video_meeting", "--calls", "1500", "-o", str(path))
+    made = run("graph", "video_meeting", "--calls", "600", "-o", str(path))
     assert made.exception is None, made.output
     assert "of 90 ordered pairs" in made.output
     return path
@@ -38,20 +38,18 @@ def test_a_graph_that_is_there_is_taken_as_it_is_and_built_again_on_demand(graph
     kept = json.loads(graph.read_text(encoding="utf-8"))
     planted = {**kept, "edges": []}
     graph.write_text(json.dumps(planted), encoding="utf-8")
-    taken = run("graph", "video_meeting", "--calls", "1500", "-o", str(graph), "--json")
+    taken = run("graph", "video_meeting", "--calls", "600", "-o", str(graph), "--json")
     assert json.loads(taken.output)["edges"] == []
-    run("graph", "video_meeting", "--calls", "1500", "-o", str(graph), "--rebuild")
+    run("graph", "video_meeting", "--calls", "600", "-o", str(graph), "--rebuild")
     assert json.loads(graph.read_text(encoding="utf-8")) == kept
 
 
 def test_the_proofs_of_an_edge_are_shown(graph: Path) -> None:
     kept = json.loads(graph.read_text(encoding="utf-8"))["edges"][0]
-    shown = run("graph", "video_meeting", "--calls", "1500", "-o", str(graph), "--edge", kept["source"], kept["target"])
+    shown = run("graph", "video_meeting", "--calls", "600", "-o", str(graph), "--edge", kept["source"], kept["target"])
     assert "with it:" in shown.output
     assert "without:" in shown.output
-    unknown = run(
-        "graph", "video_meeting", "--calls", "1500", "-o", str(graph), "--edge", "start_meting", "end_meeting"
-    )
+    unknown = run("graph", "video_meeting", "--calls", "600", "-o", str(graph), "--edge", "start_meting", "end_meeting")
     assert "start_meeting" in str(unknown.exception)
 
 
@@ -66,7 +64,7 @@ def test_proofs_are_made_again_and_a_broken_one_is_named(graph: Path, tmp_path: 
 
 
 def test_chains_and_drawings(graph: Path, tmp_path: Path) -> None:
-    drawn = run("graph", "video_meeting", "--calls", "1500", "-o", str(graph), "--chains", "4", "--json")
+    drawn = run("graph", "video_meeting", "--calls", "600", "-o", str(graph), "--chains", "4", "--json")
     assert len(json.loads(drawn.output)["chains"]) == 4
     picture = tmp_path / "meetings.dot"
     run("graph", "video_meeting", "--calls", "300", "-o", str(picture))

@@ -165,13 +165,17 @@ def expected_scores(
     total: int,
     any_name: bool = True,
     counted: bool | None = None,
+    shares: dict[tuple[Granularity, bool], Fraction] | None = None,
 ) -> dict[str, float]:
-    """By component, as floats of the oracle's exact fractions."""
+    """By component, as floats of the oracle's exact fractions; ``shares`` are those of this prediction so far."""
     change = name.removeprefix("toolrl").removeprefix("-")
     granularity: Any = change if change in GRANULARITIES else "full"
     of_format, of_calls = ranges(change, step, total)
     counted = change == "guarded" if counted is None else counted
-    part = share(truth, prediction, granularity, any_name=any_name, counted=counted)
+    shares = {} if shares is None else shares
+    if (granularity, counted) not in shares:  # most recipes differ in ranges alone
+        shares[granularity, counted] = share(truth, prediction, granularity, any_name=any_name, counted=counted)
+    part = shares[granularity, counted]
     found = {
         "format": between(*of_format, Fraction(in_form)),
         "correctness": between(*of_calls, part),
@@ -200,6 +204,7 @@ def test_every_reference_row_is_worth_what_the_formulas_say(official_data: Path)
         kind = "T" + "C" * ("C" in true.blocks) + "R" * ("R" in true.blocks)
         prediction = Prediction(calls_of(found), len(found.defects))
         more_calls_than_due += len(found.calls) > len(true.calls)
+        shares: dict[tuple[Granularity, bool], Fraction] = {}
         for name, recipe in recipes.items():
             expected = expected_scores(
                 name,
@@ -209,6 +214,7 @@ def test_every_reference_row_is_worth_what_the_formulas_say(official_data: Path)
                 words=len((found.thought or "").split()),
                 step=row["step"],
                 total=row["total_steps"],
+                shares=shares,
             )
             at = Progress(row["step"], row["total_steps"])
             reward = recipe.score_pair(row["completion"], row["ground_truth"], at)

@@ -146,7 +146,10 @@ def _written(path: Path | None, made: Knowledge) -> Knowledge:
     found = Knowledge.from_json(json.loads(json.dumps(made.to_json())))
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, json.dumps(found.to_json(), ensure_ascii=False) + "\n")
+        # Whoever finds out the same at the same time has a draft of its own: the last one stays, and each is whole.
+        draft = path.with_name(f"{path.name}.{os.getpid()}")
+        write_text(draft, json.dumps(found.to_json(), ensure_ascii=False) + "\n")
+        draft.replace(path)
     return found
 
 

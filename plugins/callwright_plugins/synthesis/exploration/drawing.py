@@ -55,7 +55,7 @@ class Slot:
     types: frozenset[str]
     free: dict[int, Free]
     described: Words
-    #: By place: how likely it fills the slot, by its name alone.
+    #: By place: how likely it fills the slot, by its name alone; in the order of their numbers.
     priors: dict[int, float] = field(factory=dict)
     #: By place: how often it was tried here and how often the call then succeeded.
     tried: dict[int, float] = field(factory=dict)
@@ -376,8 +376,8 @@ class Drawer:
             same = [
                 (number, key)
                 for key in fixed
-                if key not in chosen
-                for number in slot.priors
+                if key not in chosen and key in bank.holders
+                for number in sorted(slot.priors.keys() & bank.holders[key])
                 if key in bank.values[number]
             ]
             if same:

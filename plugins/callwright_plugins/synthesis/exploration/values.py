@@ -83,6 +83,7 @@ class Memory:
     values: list[dict[Key, None]]
     records: list[Record]
     where: dict[Key, list[int]]
+    holders: dict[Key, set[int]]
 
 
 @define(eq=False)
@@ -95,22 +96,24 @@ class Bank:
     types: list[dict[str, None]] = field(factory=list)
     records: list[Record] = field(factory=list)
     where: dict[Key, list[int]] = field(factory=dict)
+    #: By value: the places that may hold it, a few of hundreds; no other one does.
+    holders: dict[Key, set[int]] = field(factory=dict)
     #: Numbers by origin and owner, then by path: looked up for every value that is seen.
     _paths: dict[tuple[Origin, str], dict[str, int]] = field(factory=dict, init=False)
 
     def forget(self) -> None:
         """Begin in another world: its values are others, its places the same."""
         self.values = [{} for _ in self.places]
-        self.records, self.where = [], {}
+        self.records, self.where, self.holders = [], {}, {}
 
     def remembered(self) -> Memory:
         """What was seen in this world, to be taken up again."""
-        return Memory(self.values, self.records, self.where)
+        return Memory(self.values, self.records, self.where, self.holders)
 
     def take_up(self, memory: Memory) -> None:
         """Be in a world again."""
         self.values = [*memory.values, *({} for _ in range(len(self.places) - len(memory.values)))]
-        self.records, self.where = memory.records, memory.where
+        self.records, self.where, self.holders = memory.records, memory.where, memory.holders
 
     def number(self, place: Place) -> int:
         """The number of a place, which is given one where it is new."""
@@ -129,8 +132,11 @@ class Bank:
             return False
         self.types[place][json_type(value_of(key)) if key[0] == "json" else key[0]] = None
         if len(values) >= _KEPT:
-            del values[next(iter(list(values)[_KEPT // 2 :]))]
+            gone = next(iter(list(values)[_KEPT // 2 :]))
+            del values[gone]
+            self.holders[gone].discard(place)
         values[key] = None
+        self.holders.setdefault(key, set()).add(place)
         return True
 
     def note(self, pairs: list[tuple[int, Key]]) -> None:

@@ -7,8 +7,6 @@ import os
 import sys
 import urllib.request
 
-from openai import OpenAI
-
 told = json.load(sys.stdin)
 mode = sys.argv[1] if len(sys.argv) > 1 else ""
 if mode == "dies":
@@ -17,6 +15,9 @@ if mode == "hangs":
     import time
 
     time.sleep(600)
+
+from openai import OpenAI  # noqa: E402  # who dies or hangs needs none
+
 client = OpenAI()
 messages = list(told["messages"])
 while True:

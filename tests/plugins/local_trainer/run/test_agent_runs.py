@@ -20,10 +20,9 @@ from callwright.training.run_folder import Run
 from callwright_plugins.local_trainer.models.policy import Policy
 from callwright_plugins.local_trainer.models.vocabulary import build_tokenizer
 
-pytest.importorskip("openai", reason="needs OpenAI's client: pip install 'callwright[openai]'")
 pytest.importorskip("uvicorn", reason="needs uvicorn: pip install 'callwright[gateway]'")
 
-AGENT = Path(__file__).parents[2] / "gateway" / "support" / "plain_agent.py"
+AGENT = Path(__file__).parents[2] / "gateway" / "support" / "bare_agent.py"
 TEMPLATE = (
     "{% for t in tools or [] %}{{ t.function.name }} {% endfor %}"
     "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}{% if add_generation_prompt %}<go>{% endif %}"

@@ -34,10 +34,9 @@ from callwright_plugins.local_trainer.sampling.agents import agent_groups, agent
 from callwright_plugins.local_trainer.sampling.rollouts import Group, ScoredSample, rewards_of
 
 ROOT = Path(__file__).parents[4]
-pytest.importorskip("openai", reason="needs OpenAI's client: pip install 'callwright[openai]'")
 pytest.importorskip("uvicorn", reason="needs uvicorn: pip install 'callwright[gateway]'")
 
-AGENT = [sys.executable, str(ROOT / "tests" / "plugins" / "gateway" / "support" / "plain_agent.py")]
+AGENT = [sys.executable, str(ROOT / "tests" / "plugins" / "gateway" / "support" / "bare_agent.py")]
 LIMITS = TurnLimits(assistant_turns=6, turn_tokens=400, context_tokens=4000)
 #: Right in two turns, right at once, wrong, and no call at all.
 SCRIPTS = (

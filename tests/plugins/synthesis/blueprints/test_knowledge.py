@@ -67,6 +67,26 @@ def test_a_cache_that_cannot_be_read_is_made_anew(tmp_path: Path) -> None:
         assert Knowledge.from_json(json.loads(kept.read_text(encoding="utf-8"))) == first
 
 
+def test_who_finds_out_the_same_at_the_same_time_writes_a_file_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, written = module.write_text, []
+
+    def write_late(path: Path, text: str) -> None:
+        written.append(path)
+        if len(written) == 1:  # another process begins and ends meanwhile
+            with monkeypatch.context() as patch:
+                patch.setattr(module.os, "getpid", lambda: 4711)
+                found_out(tmp_path)
+        write(path, text)
+
+    monkeypatch.setattr(module, "write_text", write_late)
+    first = found_out(tmp_path)
+    (kept,) = tmp_path.iterdir()
+    assert len({kept, *written}) == 3
+    assert Knowledge.from_json(json.loads(kept.read_text(encoding="utf-8"))) == first
+
+
 def test_what_is_no_knowledge_says_so() -> None:
     good = found_out(None).to_json()
     assert Knowledge.from_json(json.loads(json.dumps(good))).to_json() == good

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -35,9 +36,9 @@ def planned(environment: Environment, knowledge: Knowledge, count: int, seed: in
 
 
 @pytest.fixture(scope="module")
-def meetings() -> tuple[Environment, Knowledge, list[Blueprint]]:
+def meetings(kept_knowledge: Path) -> tuple[Environment, Knowledge, list[Blueprint]]:
     environment = cw.environment("video_meeting")
-    knowledge = known(environment, registry=default_registry())
+    knowledge = known(environment, registry=default_registry(), calls=1500, cache=kept_knowledge)
     return environment, knowledge, planned(environment, knowledge, COUNT)
 
 

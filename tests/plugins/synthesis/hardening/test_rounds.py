@@ -31,17 +31,12 @@ Solves = Callable[[cw.Task], float]
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("knowledge")
-
-
-@pytest.fixture(scope="module")
-def tasks(cache: Path) -> list[cw.Task]:
+def tasks(kept_knowledge: Path, tmp_path_factory: pytest.TempPathFactory) -> list[cw.Task]:
     materials = Materials(cw.environment("email"), seed=3, count=16)
-    synthesizer = Grounded(cache=str(cache), calls=1500, several_servers=0.0)
+    synthesizer = Grounded(cache=str(kept_knowledge), calls=1500, several_servers=0.0)
     found = [synthesizer.make(unit, materials) for unit in synthesizer.plan(materials)]
     rows = [one.row for one in found if hasattr(one, "row")]
-    path = cache / "tasks.jsonl"
+    path = tmp_path_factory.mktemp("hardening") / "tasks.jsonl"
     from callwright.walk.task_rows.writing import write_rows
 
     write_rows(path, rows, limits=synthesizer.limits)
@@ -49,8 +44,8 @@ def tasks(cache: Path) -> list[cw.Task]:
 
 
 @pytest.fixture(scope="module")
-def knowledge(cache: Path) -> Callable[[Environment], Knowledge]:
-    return lambda one: known(one, registry=default_registry(), calls=1500, cache=cache)
+def knowledge(kept_knowledge: Path) -> Callable[[Environment], Knowledge]:
+    return lambda one: known(one, registry=default_registry(), calls=1500, cache=kept_knowledge)
 
 
 def solver(solves: Solves, asked: list[list[str]] | None = None) -> Any:
