@@ -175,18 +175,18 @@ def same_state(one: Any, other: Any) -> bool:
 
 
 def assistant_turns(stage: Stage) -> int:
-    """How many turns of the assistant a stage takes at least where a call has its own values and no references: calls
-    that need another one's result come in a later turn, and so does what follows a failure. With the answer, and
+    """How many turns of the assistant a stage takes in a form of calls that has no references, made in its order: a
+    call that needs a result of the turn begins another one, and so does what follows a failure. With the answer, and
     without a question.
     """
     failing = {one.call for one in stage.failing}
-    turn: list[int] = []
-    first = 1
-    for call in stage.calls:
-        turn.append(max([first, *(turn[told.call] + 1 for _, told in call.located)]))
-        if call.id in failing:
-            first = max(turn) + 1
-    return max(turn, default=0) + 1
+    turns, begun = 0, len(stage.calls)  # where the turn began; none has
+    for place, call in enumerate(stage.calls):
+        if place < begun or any(told.call >= begun for _, told in call.located):
+            turns, begun = turns + 1, place
+        if place in failing:
+            begun = len(stage.calls)
+    return turns + 1
 
 
 def in_vain(stages: Sequence[Stage], tools: Mapping[str, ToolSpec], before: Any, after: Any) -> bool:
