@@ -24,13 +24,13 @@ from callwright.language.program import Call, Program, plain
 from callwright.plugins import default_registry
 from callwright.walk.tasks import Answer, Task
 from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, Stage
+from callwright_plugins.synthesis.dialogue.shown import members_of
 from callwright_plugins.synthesis.exploration.explored import explore
 from callwright_plugins.synthesis.gates import gate
 from callwright_plugins.synthesis.gates.comparing import Compared, compared
 from callwright_plugins.synthesis.gates.mutants import is_entity
 from callwright_plugins.synthesis.gates.provenance import secrets
 from callwright_plugins.synthesis.gates.running import run
-from callwright_plugins.synthesis.gates.worlds import members_of
 from callwright_plugins.synthesis.language.environments import grammar_for
 from callwright_plugins.synthesis.language.grammar import Grammar
 from callwright_plugins.synthesis.language.plan import Plan

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from callwright.environments.protocol import Environment
 from callwright_plugins.synthesis.blueprints.binding import leaves_of_values
-from callwright_plugins.synthesis.gates.worlds import looked_at
+from callwright_plugins.synthesis.dialogue.shown import looked_at
 from callwright_plugins.synthesis.language.plan import Plan
 from callwright_plugins.synthesis.language.values.hints import SENSITIVE
 

@@ -13,8 +13,8 @@ from callwright.walk.answers import answers_match
 from callwright.walk.attempt import Attempt
 from callwright.walk.tasks import Answer, Task
 from callwright_plugins.synthesis.blueprints.blueprint import Blueprint
+from callwright_plugins.synthesis.dialogue.shown import World, world_of
 from callwright_plugins.synthesis.gates.running import Run, run
-from callwright_plugins.synthesis.gates.worlds import World, world_of
 
 #: Facts of tasks (docs/task-files.md).
 GOLD: Final = "gold"

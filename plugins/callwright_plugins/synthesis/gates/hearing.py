@@ -12,8 +12,8 @@ from callwright.environments.knowledge.asking import knowledge_of
 from callwright.environments.sessions import open_session
 from callwright.errors import CallwrightError
 from callwright.language.program import Call
+from callwright_plugins.synthesis.dialogue.shown import members_of
 from callwright_plugins.synthesis.gates.case import Case
-from callwright_plugins.synthesis.gates.worlds import members_of
 
 _WORD: Final = re.compile(r"[\w@.+-]*\w", re.UNICODE)
 

@@ -11,10 +11,10 @@ from attrs import evolve, frozen
 
 from callwright.language.program import Call, Program, Reference
 from callwright.tools.spec import ToolSpec
+from callwright_plugins.synthesis.dialogue.shown import shape
 from callwright_plugins.synthesis.exploration.free import options_of
 from callwright_plugins.synthesis.gates.case import Case
 from callwright_plugins.synthesis.gates.running import run
-from callwright_plugins.synthesis.gates.worlds import shape
 
 MutantKind = Literal["entity", "tool", "dropped", "value", "too many"]
 #: Calls too many that are tried, one after the other, until one changes something.

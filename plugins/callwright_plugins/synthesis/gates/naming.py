@@ -11,10 +11,10 @@ from callwright.training.synthesis.units import Rejected
 from callwright.training.teaching.teacher import Teacher
 from callwright_plugins.synthesis.blueprints.blueprint import Stage, told_before
 from callwright_plugins.synthesis.dialogue.back_translation import translated_back
+from callwright_plugins.synthesis.dialogue.shown import members_of, shape
 from callwright_plugins.synthesis.gates.case import Case
 from callwright_plugins.synthesis.gates.hearing import Heard, hearings, requests, told_when_asked
 from callwright_plugins.synthesis.gates.mutants import is_entity
-from callwright_plugins.synthesis.gates.worlds import members_of, shape
 from callwright_plugins.synthesis.language.environments import grammar_for
 from callwright_plugins.synthesis.language.grammar import Grammar
 from callwright_plugins.synthesis.language.plan import Plan
