@@ -45,6 +45,20 @@ def _take_part(told: dict[str, Any]) -> None:
     options = read_options(Options, told["options"], "the trainer 'trl'")
     with pipeline:
         Course(options, pipeline, run, Base(**told["base"]), SILENT).go()
+    leave_together()
+
+
+def leave_together() -> None:
+    """Wait until all processes have done their part, and take leave of one another.
+
+    The first one still writes while the others have nothing left to do. One that just ends may be aborted on the way
+    out by threads of its own that wait for the others, and the launcher then stops the first one, too.
+    """
+    from torch import distributed
+
+    if distributed.is_available() and distributed.is_initialized():
+        distributed.barrier()
+        distributed.destroy_process_group()
 
 
 if __name__ == "__main__":

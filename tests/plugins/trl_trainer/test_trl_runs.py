@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,12 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch import distributed, multiprocessing
 
 from callwright.errors import DataError, RunError
 from callwright.training.recipe_run import run_recipe
 from callwright.training.run_folder import Run
+from callwright_plugins.trl_trainer.worker import leave_together
 
 Train = Callable[..., Run]
 LONGER = ("trainer.steps=5", "trainer.evaluate_every=2", "trainer.schedule=linear")
@@ -178,6 +181,22 @@ def test_a_step_that_is_not_finite_is_left_out_and_ends_the_run_in_the_end(
     begun = load_file(run.path / "warm_start" / "checkpoints" / "final" / "model.safetensors")
     now = load_file(run.checkpoints / "checkpoint-1" / "model.safetensors")
     assert all(torch.equal(now[name], begun[name]) for name in begun)
+
+
+def _leaves(rank: int, store: str, waits: float) -> None:
+    """One of two processes, of which one has something left to do."""
+    distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
+    if rank == 0:
+        time.sleep(waits)
+        Path(f"{store}.written").touch()
+    leave_together()
+    assert not distributed.is_initialized()
+    assert Path(f"{store}.written").exists(), "the other one left while this one was at work"
+
+
+def test_processes_leave_when_all_have_done_their_part(tmp_path: Path) -> None:
+    leave_together()  # alone, there is nobody to wait for
+    multiprocessing.start_processes(_leaves, args=(str(tmp_path / "store"), 1.0), nprocs=2, start_method="spawn")
 
 
 @pytest.mark.slow
