@@ -177,3 +177,11 @@ def test_what_is_known_and_no_task_has_is_told_where_the_knowledge_is_kept(tmp_p
     assert not (tmp_path / "none").exists()
     for synthesizer in ({"name": "other"}, {"name": "grounded", "calls": "many"}, {"name": "grounded", "who": 1}):
         assert unused({**manifest, "settings": {**settings, "synthesizer": synthesizer}}, found, registry) == []
+
+
+def test_nothing_is_started_for_a_page_of_anybodys_folder(tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    server = {"name": "mcp", "command": ["touch", str(started)]}
+    settings = {"synthesizer": {"name": "grounded", "cache": str(tmp_path)}, "environments": [server]}
+    assert unused({"settings": settings}, Measured(), cw.default_registry()) == []
+    assert not started.exists()

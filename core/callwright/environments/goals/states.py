@@ -173,11 +173,11 @@ def _words(value: Any) -> list[str]:
     while left:
         one = left.pop()
         kind = type(one)
-        if kind is str:
-            found.append(one)
-            found += [word for word in WORD.findall(one) if word != one]
-        elif kind is dict:
+        if kind is dict:
             left += one.values()
         elif kind is list:
             left += one
+        elif kind is str or isinstance(one, str):
+            found.append(one)
+            found += [word for word in WORD.findall(one) if word != one]
     return found

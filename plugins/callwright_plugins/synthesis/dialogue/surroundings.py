@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from callwright.environments.protocol import Environment
+from callwright.environments.protocol import Environment, OutOfProcess, declares
 from callwright_plugins.synthesis.blueprints.binding import leaves_of_values
 from callwright_plugins.synthesis.dialogue.shown import looked_at
 from callwright_plugins.synthesis.language.plan import Plan
@@ -25,8 +25,11 @@ def surroundings(environment: Environment, scenario: str, seed: int, asked: Plan
     """By each id that a plan names, what the world shows of the thing: scalars that stand in one object with the id.
 
     Nothing secret (tokens, codes) and no long text. A thing that tools show only when they are asked for it by name is
-    not there. Raises what opening a session of the environment raises.
+    not there, and of a server nothing is shown: it may have no session beside the one of the conversation. Raises what
+    opening a session of the environment raises.
     """
+    if declares(environment, OutOfProcess):
+        return {}
     world = looked_at(environment, scenario, seed)
     named = dict.fromkeys(
         value

@@ -244,10 +244,13 @@ def _unused(left: Sequence[Unused]) -> str:
     for one in left:
         edges, failures = one.edges - len(one.unused_edges), one.failures - len(one.unused_failures)
         lists = [
-            _folded(f"{len(pairs):,} {name} that no task has", [between.join(pair) for pair in pairs])
+            _folded(
+                f"{len(pairs):,} {name}{'s' * (len(pairs) > 1)} that no task has",
+                [between.join(pair) for pair in pairs],
+            )
             for name, between, pairs in (
-                ("edges", " → ", one.unused_edges),
-                ("failures", ": ", one.unused_failures),
+                ("edge", " → ", one.unused_edges),
+                ("failure", ": ", one.unused_failures),
             )
             if pairs
         ]

@@ -30,8 +30,9 @@ class Unused:
 def unused(manifest: Mapping[str, Any], found: Measured, registry: Registry) -> list[Unused]:
     """For each environment of a synthesis by ``grounded`` whose knowledge is in the cache that its recipe names.
 
-    Of others nothing is said: of those whose cache is elsewhere now, and of those that are made by other plugins than
-    ``registry`` has. Nothing is explored for it.
+    Of others nothing is said: of those whose cache is elsewhere now, of those that are made by other plugins than
+    ``registry`` has, and of those whose making starts a process or asks a host, such as a server's: a page may be of
+    anybody's folder. Nothing is explored for it.
     """
     settings = manifest.get("settings")
     if not isinstance(settings, Mapping):
@@ -43,7 +44,10 @@ def unused(manifest: Mapping[str, Any], found: Measured, registry: Registry) -> 
     for stated in settings.get("environments") or ():
         choice = dict(stated) if isinstance(stated, Mapping) else {"name": stated}
         try:
-            environment = registry.create("environment", choice.pop("name"), **choice)
+            named = choice.pop("name")
+            if registry.spec("environment", named).reach(choice):
+                continue
+            environment = registry.create("environment", named, **choice)
             knowledge = Grounded(**options).already_known(environment, registry)
         except (CallwrightError, TypeError, KeyError):
             continue

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from tests.plugins.synthesis.depot import Far
 from tests.plugins.synthesis.dialogue.talks import DEPOT, blueprint, pin, plan, stage
 
 import callwright as cw
@@ -47,6 +50,13 @@ def test_secrets_and_long_texts_are_not_shown(name: str) -> None:
         assert itself not in told.values()
         assert not {"pin", "token", "password", "otp"} & set(told)
         assert all(len(str(value)) <= 80 for value in told.values())
+
+
+def test_of_a_server_nothing_is_shown_and_no_session_is_opened() -> None:
+    far: Any = Far()
+    asked = plan(("fetch_parcel", {"token": "T1", "parcel_id": parcels()[0]["parcel_id"]}))
+    assert surroundings(far, "", 0, asked) == {}
+    assert far.calls == []
 
 
 def test_the_teacher_sees_it_beside_the_request_and_who_reads_back_does_not() -> None:
