@@ -54,7 +54,33 @@ def test_the_copies_that_sample_ahead_of_training_are_planned(registry: Registry
         done = dry(registry, "tier-gpu", *words)
         plans.append({row["key"]: row.get("GiB") for row in json.loads(done.stdout)["memory"]})
     assert "rollouts" not in plans[0]
-    assert plans[1]["rollouts"] == pytest.approx(3 * plans[1]["weights"], rel=0.01)
+    assert plans[1]["rollouts"] == pytest.approx(3 * plans[1]["reference"], rel=0.01)
+
+
+def test_each_option_that_saves_memory_makes_its_part_smaller(registry: Registry) -> None:
+    """18 bytes a weight and 2 in the reference with float32 masters, 16 and 4 without (docs/local-trainer.md)."""
+
+    def planned(*changes: str) -> dict[str, float]:
+        words = [word for change in changes for word in ("--set", change)]
+        done = dry(registry, "tier-gpu", *words, "--json")
+        assert done.exit_code == 0, done.output
+        return {row["key"]: row["GiB"] for row in json.loads(done.stdout)["memory"]}
+
+    kept = ("weights", "gradients", "optimizer")
+    usual = planned("trainer.dtype=float32")
+    each = usual["weights"] / 4
+    assert sum(usual[key] for key in kept) == pytest.approx(16 * each, rel=0.01)
+    assert usual["reference"] == pytest.approx(4 * each, rel=0.01)
+    mixed = planned("trainer.dtype=bfloat16")
+    assert mixed["weights"] == pytest.approx(6 * each, rel=0.01)
+    small = planned("trainer.dtype=bfloat16", "trainer.weights=bfloat16")
+    assert sum(small[key] for key in kept) == pytest.approx(18 * each, rel=0.01)
+    assert small["reference"] == pytest.approx(2 * each, rel=0.01)
+    assert mixed["activations"] == small["activations"] == pytest.approx(usual["activations"] / 2, rel=0.01)
+    assert planned("trainer.gradient_checkpointing=true")["activations"] < mixed["activations"] / 4
+    few = planned("trainer.tokens_per_micro_batch=8192")
+    assert few["activations"] < mixed["activations"]
+    assert few["logits"] <= mixed["logits"] <= 0.75  # three slices of 256 MB; a table is larger
 
 
 def test_what_is_kept_between_turns_is_planned(registry: Registry) -> None:

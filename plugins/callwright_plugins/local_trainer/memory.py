@@ -12,6 +12,7 @@ from callwright.training.dry_runs.memory_plan import (
     GIB,
     MemoryPlan,
     Part,
+    Shape,
     prompt_tokens,
     room_here,
     shape_of,
@@ -23,8 +24,13 @@ from callwright_plugins.local_trainer.options import Model, Options
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
 
-#: Tables of logits in float32 that the way there and back holds at once.
-_TABLES: Final = 5.0
+#: Entries of the logits that are made at once, and how often they are there: :mod:`.forward.token_logprobs` has the
+#: former (this plan is made without torch), and ``benchmarks/logprob_memory.py`` measures the latter.
+_SLICE: Final = {"cpu": 1 << 23}
+_SLICE_OF_A_GPU: Final = 1 << 26
+_COPIES: Final = 3
+#: Bytes of a number.
+_BYTES: Final = {"float32": 4.0, "bfloat16": 2.0}
 
 
 def plan(options: Options, pipeline: Pipeline) -> list[dict[str, Any]]:
@@ -44,15 +50,25 @@ def plan(options: Options, pipeline: Pipeline) -> list[dict[str, Any]]:
     if shape is None:
         return unknown_sizes(model.path)
     prompt, new = prompt_tokens(pipeline), _longest(options, pipeline.conditions.limits)
-    rows = -(-options.prompts * options.group // (options.mini_batches * options.micro_batches))
-    arithmetic = 2.0 if options.dtype == "bfloat16" else 4.0
-    weights = 4.0 * shape.parameters
-    counted = f"{shape.parameters:,} x 4 bytes"
+    arithmetic, own = _BYTES[options.dtype], _BYTES[options.weights]
     copies = 2 if has(algorithm, ActorCritic) else 1
-    trained = counted if copies == 1 else f"{counted}, of the policy and of the critic"
+    whose = "" if copies == 1 else ", of the policy and of the critic"
+    counted = f"{shape.parameters:,}"
+    weights = own * shape.parameters
+    beside = {
+        ("float32", "float32"): (0.0, ""),
+        ("float32", "bfloat16"): (2.0, ", and x 2 of what they are in bfloat16 while they are computed with"),
+        ("bfloat16", "bfloat16"): (4.0, ", and x 4 of their float32 masters"),
+    }[options.weights, options.dtype]
     held: dict[str, Part] = {
-        "weights": (weights * copies, trained),
-        "reference": (weights if algorithm.kl_weight else 0.0, "a second copy of them where there is a KL term"),
+        "weights": (
+            (own + beside[0]) * shape.parameters * copies,
+            f"{counted} x {own:g} bytes{beside[1]}{whose}",
+        ),
+        "reference": (
+            weights if algorithm.kl_weight else 0.0,
+            f"a second copy of them ({counted} x {own:g} bytes) where there is a KL term",
+        ),
         **(
             {
                 "rollouts": (
@@ -63,8 +79,8 @@ def plan(options: Options, pipeline: Pipeline) -> list[dict[str, Any]]:
             if options.staleness
             else {}
         ),
-        "gradients": (weights * copies, trained),
-        "optimizer": (2 * weights * copies, f"two moments of each: {trained} x 2"),
+        "gradients": (4.0 * shape.parameters * copies, f"{counted} x 4 bytes{whose}"),
+        "optimizer": (8.0 * shape.parameters * copies, f"two moments of each: {counted} x 4 bytes x 2{whose}"),
     }
     rollouts, a_token = options.prompts * options.group, shape.cached * arithmetic
     sampled = min(options.sampling_rows, rollouts)
@@ -72,16 +88,7 @@ def plan(options: Options, pipeline: Pipeline) -> list[dict[str, Any]]:
     kept = episodes * (prompt + new) * a_token
     made = MemoryPlan(
         held=held,
-        training={
-            "activations": (
-                rows * (prompt + new) * shape.activations(False) * arithmetic,
-                f"{rows} rows of {prompt} + {new} tokens x {arithmetic:g} bytes, every layer",
-            ),
-            "logits": (
-                rows * new * shape.vocabulary * 4.0 * _TABLES,
-                f"{_TABLES:g} tables of {rows} x {new} tokens and {shape.vocabulary:,} entries in float32",
-            ),
-        },
+        training=_training(options, shape, prompt, new),
         sampling={
             "keys and values": (
                 sampled * (prompt + new) * a_token,
@@ -101,6 +108,35 @@ def plan(options: Options, pipeline: Pipeline) -> list[dict[str, Any]]:
         },
     )
     return made.rows(room_here(options.device))
+
+
+def _training(options: Options, shape: Shape, prompt: int, new: int) -> dict[str, Part]:
+    """What a micro-batch takes, and the prompts of all of them, which are computed once for their groups."""
+    rows = -(-options.prompts * options.group // (options.mini_batches * options.micro_batches))
+    prompts = -(-options.prompts // options.mini_batches)
+    most = options.tokens_per_micro_batch
+    if most is not None:
+        rows, prompts = min(rows, max(1, most // (prompt + new))), min(prompts, max(1, most // prompt))
+    tokens = prompts * prompt + rows * new
+    kept = "the input of each layer and one layer whole" if options.gradient_checkpointing else "every layer"
+    arithmetic = _BYTES[options.dtype]
+    table = rows * new * shape.vocabulary
+    at_once = table if shape.scaled else min(table, _COPIES * _SLICE.get(options.device, _SLICE_OF_A_GPU))
+    logits = (
+        "once, as the model scales them; their gradient takes their place"
+        if shape.scaled
+        else f"{at_once:,} at a time with their gradients"
+    )
+    return {
+        "activations": (
+            tokens * shape.activations(options.gradient_checkpointing) * arithmetic,
+            f"{rows} rows of {new} tokens after {prompts} prompts of {prompt} x {arithmetic:g} bytes, {kept}",
+        ),
+        "logits": (
+            at_once * 4.0,
+            f"{rows} x {new} tokens and {shape.vocabulary:,} entries in float32, {logits}",
+        ),
+    }
 
 
 def _longest(options: Options, limits: TurnLimits) -> int:

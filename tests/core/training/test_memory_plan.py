@@ -56,6 +56,11 @@ def test_a_folder_says_its_own_sizes(tmp_path: Path) -> None:
     assert shape.adapter(3) == 2 * 3 * (4 * 16 + 3 * 24)
     assert shape.cached == 2 * 2 * 8
     assert shape.activations(True) < shape.activations(False) < 2 * shape.activations(True)
+    assert not shape.scaled
+    (tmp_path / "config.json").write_text(json.dumps({**config, "logits_scaling": 16.0}))
+    scaled = shape_of(tmp_path)
+    assert scaled is not None
+    assert scaled.scaled
     (tmp_path / "config.json").write_text(json.dumps({"hidden_size": 8}))
     assert shape_of(tmp_path) is None
 

@@ -44,6 +44,8 @@ class Shape:
     head_width: int
     vocabulary: int
     tied: bool
+    #: Whether logits are more than one linear layer of the hidden states: multiplied, divided or bent.
+    scaled: bool = False
 
     @property
     def block(self) -> int:
@@ -89,8 +91,10 @@ KNOWN: Final[Mapping[str, Shape]] = {
     "Qwen2.5-3B-Instruct": Shape(36, 2048, 11008, 16, 2, 128, 151936, True),
     "Qwen2.5-7B-Instruct": Shape(28, 3584, 18944, 28, 4, 128, 152064, False),
     "Llama-3.2-3B-Instruct": Shape(28, 3072, 8192, 24, 8, 128, 128256, True),
-    "granite-4.1-8b-instruct": Shape(40, 4096, 12800, 32, 8, 128, 100352, True),
+    "granite-4.1-8b-instruct": Shape(40, 4096, 12800, 32, 8, 128, 100352, True, scaled=True),
 }
+#: What the ``config.json`` of a model names that does more to its logits than a linear layer.
+_SCALES: Final = ("logits_scaling", "logit_scale", "final_logit_softcapping")
 
 
 def shape_of(path: str | Path) -> Shape | None:
@@ -110,6 +114,7 @@ def shape_of(path: str | Path) -> Shape | None:
             head_width=int(config.get("head_dim") or config["hidden_size"] // heads),
             vocabulary=int(config["vocab_size"]),
             tied=bool(config.get("tie_word_embeddings", False)),
+            scaled=any(config.get(name) is not None for name in _SCALES),
         )
     except (KeyError, TypeError, ValueError):
         return None
