@@ -173,10 +173,14 @@ def test_training_goes_on_while_rewards_are_waited_for(
     assert files(late.path) == files(early.path)
 
 
-@pytest.mark.parametrize("executor", ["thread", pytest.param("process", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "executor", ["thread", *(pytest.param(one, marks=pytest.mark.slow) for one in ("process", "ray"))]
+)
 def test_workers_make_the_same_bytes(
     executor: str, tmp_path: Path, make_pipeline: Pipelines, variety: RewardComponent
 ) -> None:
+    if executor == "ray":
+        pytest.importorskip("ray", reason="needs Ray: pip install 'callwright[ray]'")
     options = (*MOVING, "trainer.steps=3", "trainer.evaluate_every=1", "trainer.staleness=1")
     alone = train(make_pipeline(*options, extra_rewards=[variety]), tmp_path / "alone")
     workers = (f"trainer.executor={executor}", "trainer.workers=2")
