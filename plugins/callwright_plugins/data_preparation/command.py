@@ -90,13 +90,15 @@ def toolrl(
 @click.option("--toolace", type=click.Path(), help="A file of ToolACE: JSON, JSON lines or Parquet.")
 @click.option("--hammer", type=click.Path(), help="A file of Hammer's masked data.")
 @click.option("--xlam", type=click.Path(), help="A file of xLAM's function calls.")
+@click.option("--when2call", type=click.Path(), help="A file of When2Call: sft, pref or test.")
+@click.option("--irrelevance", type=click.Path(), help="A file of xLAM-irrelevance.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def report(toolace: str | None, hammer: str | None, xlam: str | None, as_json: bool) -> None:
+def report(as_json: bool, **files: str | None) -> None:
     """How far the trajectories of data sets fit their own schemas, and how many queries use a tool."""
-    named = zip(MIX, (toolace, hammer, xlam), strict=True)
-    found = {name: fit_of(name, Path(value)) for name, value in named if value is not None}
+    found = {name: fit_of(name, Path(value)) for name, value in files.items() if value is not None}
     if not found:
-        raise UsageError("name at least one data set: --toolace FILE, --hammer FILE or --xlam FILE")
+        *most, last = (f"--{name}" for name in files)
+        raise UsageError(f"name at least one data set: {', '.join(most)} or {last}, each with its FILE")
     if as_json:
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
         return

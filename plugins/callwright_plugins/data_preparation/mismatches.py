@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from callwright.tools.reading import accepts
 from callwright.tools.schema_dialects import DIALECT
-from callwright_plugins.data_preparation.conversations import BadRow, Called, Conversation, Parameter, Tool
+from callwright_plugins.data_preparation.conversations import BadRow, Called, Conversation, Parameter, Tool, Turn
+from callwright_plugins.data_preparation.decisions import DECISIONS
 from callwright_plugins.data_preparation.formats import READERS
 from callwright_plugins.data_preparation.reading import read_values
 
@@ -95,6 +96,16 @@ def _share(count: int, total: int) -> dict[str, Any]:
     return {"count": count, "rate": count / total if total else None}
 
 
+def _conversation(name: str, row: Mapping[str, Any]) -> Conversation:
+    """A row of any data set that an importer reads. Raises :class:`.conversations.BadRow`."""
+    if name in READERS:
+        return READERS[name](row)
+    decided = DECISIONS[name](row)
+    return Conversation(
+        decided.tools, (Turn("user", decided.query), Turn("assistant", decided.words, tuple(decided.calls)))
+    )
+
+
 def fit_of(name: str, path: Path, advance: Callable[[int], object] = lambda size: None) -> dict[str, Any]:
     """The report of a file of the data set ``name``. Raises :class:`callwright.errors.DataError` if it is damaged."""
     fit = Fit()
@@ -103,7 +114,7 @@ def fit_of(name: str, path: Path, advance: Callable[[int], object] = lambda size
         try:
             if not isinstance(value, Mapping):
                 raise BadRow("not an object")
-            fit.add(READERS[name](value))
+            fit.add(_conversation(name, value))
         except BadRow as error:
             rejected[str(error)] += 1
     return {**fit.to_json(), "rejected": dict(sorted(rejected.items()))}

@@ -68,3 +68,44 @@ def test_every_schema_of_xlam_is_read(official_data: Path) -> None:
         }
         unknown += sum(json_type_of(parameter) is None for parameter in tool.parameters)
     assert unknown == 1  # one is declared as a callable
+
+
+def test_rows_about_whether_to_call_are_counted_too(tmp_path: Path) -> None:
+    """When2Call's training rows, and xLAM-irrelevance, whose tools nobody calls."""
+
+    def asked(answer: str) -> str:
+        said = [{"role": "user", "content": "q"}, {"role": "assistant", "content": answer}]
+        return json.dumps({"tools": [json.dumps(TOOL)], "messages": said})
+
+    sft, irrelevant = tmp_path / "sft.jsonl", tmp_path / "irrelevance.jsonl"
+    calls = [json.dumps([{"name": "add", "arguments": given}]) for given in ({"a": 1}, {"a": "one", "e": 2})]
+    words = asked("Which number do you mean?")
+    sft.write_text("\n".join([*(asked(f"<TOOLCALL>{call}</TOOLCALL>") for call in calls), words, "{}"]))
+    irrelevant.write_text(row())
+    done = CliRunner().invoke(prepare, ["report", "--when2call", str(sft), "--irrelevance", str(irrelevant), "--json"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.output)
+    decided = found["when2call"]
+    assert (decided["conversations"], decided["conversations with calls"], decided["calls"]) == (3, 2, 2)
+    assert decided["calls that mismatch"] == {"count": 1, "rate": 0.5}
+    assert {kind: share["count"] for kind, share in decided["kinds"].items() if share["count"]} == {
+        "unknown argument": 1, "type": 1,
+    }  # fmt: skip
+    assert decided["tools by queries that call them"]["2"] == 1
+    assert sum(decided["rejected"].values()) == 1
+    assert found["irrelevance"]["calls that mismatch"] == {"count": 0, "rate": None}
+    assert found["irrelevance"]["tools by queries that call them"]["none"] == 2
+
+
+def test_the_calls_of_when2call_fit_their_schemas(official_data: Path) -> None:
+    """The part of its test file that is here: 35 calls, none of which mismatches."""
+    path = official_data / "when2call" / "when2call_test_llm_judge.jsonl.gz"
+    done = CliRunner().invoke(prepare, ["report", "--when2call", str(path), "--json"])
+    found = json.loads(done.output)["when2call"]
+    assert (found["conversations"], found["calls"], found["calls that mismatch"]["count"]) == (103, 35, 0)
+    assert found["rejected"] == {"no tools": 8}
+
+
+def test_a_report_of_nothing_names_every_data_set() -> None:
+    done = CliRunner().invoke(prepare, ["report"])
+    assert "--toolace, --hammer, --xlam, --when2call or --irrelevance" in str(done.exception)
