@@ -58,6 +58,11 @@ def test_nothing_heavy_is_imported(code: str) -> None:
     assert not imported_by(code) & HEAVY
 
 
+def test_scoring_rows_needs_nothing_of_logs_and_tasks_of_files() -> None:
+    code = "import callwright.cli.score, sys; assert 'callwright.walk.task_rows.rows' not in sys.modules"
+    assert "pydantic" not in imported_by(code)
+
+
 def test_scoring_needs_no_torch() -> None:
     code = (
         "import callwright as cw\n"

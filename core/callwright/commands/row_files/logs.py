@@ -12,7 +12,6 @@ from callwright.commands.options import key_values
 from callwright.episodes.logs.files import pieces_of
 from callwright.episodes.logs.logged import ORIGIN
 from callwright.episodes.logs.reading import read_log
-from callwright.episodes.logs.scoring import truthful
 from callwright.errors import DataError
 
 if TYPE_CHECKING:
@@ -35,6 +34,8 @@ class LogSource:
 
 def read_logs(registry: Registry, source: LogSource) -> Iterator[Log]:
     """The logs, with what is known of their tasks. Raises :class:`callwright.errors.DataError` with the line."""
+    from callwright.episodes.logs.scoring import truthful  # which takes as long to import as all that rows need
+
     truths = {} if source.truths is None else read_truths(source.truths)
     task = registry.create("corpus", source.corpus, **source.corpus_options) if source.corpus else None
     keys = key_values(source.options, "--format-option")
