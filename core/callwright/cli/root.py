@@ -140,9 +140,11 @@ class LazyGroup(click.Group):
             return table[path].summary
         if path in GROUPS:
             return GROUPS[path]
-        inner = [key.removeprefix(f"{path} ").partition(" ")[0] for key in table if _inside(key, path)]
+        inner = [key for key in table if _inside(key, path)]
+        if len(inner) == 1:
+            return table[inner[0]].summary
         if inner:
-            return ", ".join(dict.fromkeys(inner))
+            return ", ".join(dict.fromkeys(key.removeprefix(f"{path} ").partition(" ")[0] for key in inner))
         command = self.base.get_command(ctx, name) if self.base else None
         return command.get_short_help_str(100) if command else ""
 

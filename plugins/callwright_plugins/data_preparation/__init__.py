@@ -14,7 +14,7 @@ def callwright_commands() -> Iterable[Lazy]:
     yield Lazy(
         "prepare",
         "callwright_plugins.data_preparation.command:prepare",
-        "make training rows of ToolACE, Hammer and xLAM files",
+        "make training rows and tasks of published data sets, and count what does not fit",
     )
 
 
