@@ -16,6 +16,7 @@ from torch.nn import functional as F
 
 from callwright_plugins.local_trainer.forward.llama import Llama
 from callwright_plugins.local_trainer.forward.operators import gathered, spread
+from callwright_plugins.local_trainer.forward.trees import Tree
 
 #: A block ends where padding would be more than this share of it, and may begin anew after so many tokens.
 _PADDING: Final = 0.15
@@ -132,21 +133,21 @@ class Causal:
 
 
 class Following:
-    """Rows that attend to a prefix of keys and values, of which each has its own, and to themselves."""
+    """Rows that attend to a prefix of keys and values, and to themselves: to what the tree of each says."""
 
     def __init__(
-        self, model: Llama, rows: Rows, owners: Sequence[int], lengths: Sequence[int], prefixes: Sequence[Tensor]
+        self, model: Llama, rows: Rows, trees: Sequence[Tree], lengths: Sequence[int], prefixes: Sequence[Tensor]
     ) -> None:
-        """``prefixes``: by layer ``[P, 2 K, L, W]``, of ``lengths`` ``[P]``; ``owners``: whose each row follows."""
+        """``prefixes``: by layer ``[P, 2 K, L, W]``, of ``lengths`` ``[P]``; of ``trees`` each has a row of its own."""
         self._model, self._rows, self._prefixes = model, rows, prefixes
         known = torch.tensor(lengths)
         self._blocks = []
         for block in rows.blocks:
-            index = torch.tensor([owners[row] for row in block.rows])
-            count, longest = len(index), block.longest
+            index = torch.tensor([trees[row].owner for row in block.rows])
+            longest = block.longest
             before = torch.arange(prefixes[0].shape[2]) < known[index].unsqueeze(1)
-            own = torch.ones(longest, longest, dtype=torch.bool).tril()
-            seen = torch.cat([before.unsqueeze(1).expand(-1, longest, -1), own.expand(count, -1, -1)], 2)
+            own = torch.stack([trees[row].seen(longest) for row in block.rows])
+            seen = torch.cat([before.unsqueeze(1).expand(-1, longest, -1), own], 2)
             mask = torch.zeros(seen.shape).masked_fill_(~seen, -torch.inf).unsqueeze(1)
             self._blocks.append((block, index, mask))
 
