@@ -62,13 +62,14 @@ class Prefix:
         self._leaves = [tensor.detach().requires_grad_(tensor.requires_grad) for tensor in self._made]
 
     def _packed_prompts(self) -> list[Tensor]:
-        """By layer ``[prompts, 2 K, L, W]``: keys, then values, 0 after each prompt's end."""
+        """By layer ``[2 K, prompts, L, W]``: keys, then values."""
         model, before = Llama(self._policy), [prompt[:-1] for prompt in self._prompts]
         rows = Rows([len(prompt) for prompt in before])
         causal = Causal(model, rows, keep=True, keys_only=True)
         turns = model.turns(rows.packed([range(length) for length in rows.lengths]))
-        model.hidden(rows.packed(before), turns, causal)
-        return causal.kept
+        tables: list[Tensor] = []
+        model.hidden(rows.packed(before), turns, causal, tables=tables)
+        return tables
 
     def _padded_prompts(self) -> list[Tensor]:
         """Keys and values of each layer ``[prompts, K, L, W]``, with padding before each prompt."""

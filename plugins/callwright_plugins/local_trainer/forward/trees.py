@@ -8,12 +8,17 @@ common with those before it what it has in common with the last of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import torch
 from attrs import field, frozen
 from torch import Tensor
 
 from callwright_plugins.local_trainer.forward.batches import Ids
+from callwright_plugins.local_trainer.forward.turn_cache import in_common
+
+#: A tree has to cost less than this share of what its completions cost apart.
+_WORTH: Final = 0.8
 
 
 @frozen(eq=False)
@@ -62,8 +67,8 @@ def grown(
 ) -> tuple[list[Tree], Edges]:
     """Trees of completions whose prompts, of ``prompts`` tokens, have the indices ``owners``; one of at least a node.
 
-    Those of a prompt are one tree where that costs less than one for each: a tree has fewer nodes, but all of them
-    stand in one square table of attention. A node counts as ``width`` places of the table, the width of the model.
+    Those of a prompt are one tree where that costs clearly less than one for each: a tree has fewer nodes, but all of
+    them stand in one square table of attention. A node counts as ``width`` places of the table, the model's width.
     """
     trees: list[Tree] = []
     edges = Edges([], [], [], [])
@@ -74,10 +79,10 @@ def grown(
             by_owner.setdefault(owner, set()).add(tuple(completion))
     for owner, different in by_owner.items():
         ordered = sorted(different)
-        shared = [0, *map(_in_common, ordered, ordered[1:])]
+        shared = [0, *map(in_common, ordered, ordered[1:])]
         nodes = sum(map(len, ordered)) - sum(min(k + 1, len(one)) for k, one in zip(shared[1:], ordered, strict=False))
         apart = sum(len(one) * (width + prompts[owner] + len(one)) for one in ordered)
-        together = nodes * (width + prompts[owner] + nodes) < apart
+        together = nodes * (width + prompts[owner] + nodes) < _WORTH * apart
         path: list[int] = []
         following: list[int] = []
         for common, last, one in zip(shared, [(), *ordered], ordered, strict=False):
@@ -104,13 +109,3 @@ def grown(
     if not trees:
         trees.append(Tree(owners[0], [None], [0], [(0, 1, 0)]))
     return trees, edges
-
-
-def _in_common(one: Ids, other: Ids) -> int:
-    """How many tokens two completions begin with alike."""
-    count = 0
-    for mine, theirs in zip(one, other, strict=False):
-        if mine != theirs:
-            break
-        count += 1
-    return count
