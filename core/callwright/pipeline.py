@@ -165,14 +165,16 @@ class Pipeline:
         *,
         messages: Sequence[Message] | None = None,
         conditions: Conditions | None = None,
+        prompt_ids: tuple[int, ...] | None = None,
     ) -> TokenEpisode:
         """An attempt to be made as token ids, for an engine to drive (:func:`callwright.episodes.drive_batch`).
 
+        ``prompt_ids`` spare tokenising the prompt again: those of another episode of the task with the same messages.
         Raises :class:`callwright.episodes.PromptTooLong`.
         """
         heard = self._heard(conditions)
         said = self.messages(task, limits=heard.limits) if messages is None else messages
-        return TokenEpisode(task, self.parser, codec, said, heard)
+        return TokenEpisode(task, self.parser, codec, said, heard, prompt_ids)
 
     def conversation(
         self,

@@ -104,18 +104,6 @@ def ready(spec: ToolSpec, function: Callable[..., Any], takes: Takes = "state", 
     return ReadyTool(spec, spec.read_only, unchanging, checker, is_valid, whole, function, takes, measured)
 
 
-def ready_unchecked(spec: ToolSpec, function: Callable[..., Any]) -> ReadyTool:
-    """A tool that changes nothing, ready for calls that are known to be good: nothing of them is checked.
-
-    Neither the arguments, so that no schema library is loaded, nor the size of the result.
-    """
-    return ReadyTool(spec, spec.read_only, True, None, _fits, None, waited_for(function), "state", measured=False)
-
-
-def _fits(_: Any) -> bool:
-    return True
-
-
 def call_tool(
     tools: Mapping[str, ReadyTool],
     name: str,

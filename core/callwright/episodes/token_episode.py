@@ -95,16 +95,24 @@ class Codec(Protocol):
 class TokenEpisode:
     """One episode of a task as token ids: a conversation, and its line of ids.
 
+    ``prompt_ids`` are those of the prompt where they are known, of another episode that begins with the same messages.
     Raises :class:`PromptTooLong` if the prompt leaves no room in ``context_tokens`` of the limits.
     """
 
     def __init__(
-        self, task: Task, parser: Parser, codec: Codec, messages: Sequence[Message], conditions: Conditions
+        self,
+        task: Task,
+        parser: Parser,
+        codec: Codec,
+        messages: Sequence[Message],
+        conditions: Conditions,
+        prompt_ids: tuple[int, ...] | None = None,
     ) -> None:
         self._conversation = Conversation(task, parser, messages, conditions)
         conditions = self._conversation.conditions
         self.task, self.parser, self.codec, self.conditions = task, parser, codec, conditions
-        prompt_ids = tuple(codec.prompt_ids(self._conversation.messages, self._conversation.task))
+        if prompt_ids is None or begins_with_user(task):  # who may say it in other words
+            prompt_ids = tuple(codec.prompt_ids(self._conversation.messages, self._conversation.task))
         room = conditions.limits.context_tokens
         if room is not None and len(prompt_ids) >= room:
             raise PromptTooLong(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from callwright.environments.calling import ReadyTool, call_tool, ready, ready_unchecked
+from callwright.environments.calling import ReadyTool, call_tool, ready
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.errors import UsageError
 from callwright.pickling import made_by
@@ -17,9 +17,8 @@ from callwright_plugins.toolworld import NAME, world
 from callwright_plugins.toolworld.tools import FUNCTIONS, MULTIPLYING, Context
 
 _SPECS: Final[Mapping[str, ToolSpec]] = MappingProxyType({name: tool.spec for name, tool in FUNCTIONS.items()})
-#: The tools by name, made ready at the first call; and the same without a check of the arguments.
+#: The tools by name, made ready at the first call.
 _ready: dict[str, ReadyTool] = {}
-_unchecked: dict[str, ReadyTool] = {}
 
 
 def _prepare() -> None:
@@ -72,12 +71,6 @@ class ToolWorldSession(Session):
         if not _ready:
             _prepare()
         return call_tool(_ready, tool, arguments, self._context)
-
-    def trust(self, tool: str, arguments: dict[str, Any]) -> Outcome:
-        """Run one tool on arguments that are known to fit, without loading the library that checks them."""
-        if not _unchecked:
-            _unchecked.update({name: ready_unchecked(one.spec, one.function) for name, one in FUNCTIONS.items()})
-        return call_tool(_unchecked, tool, arguments, self._context)
 
     def digest(self) -> str:
         """SHA-256 of the world's name and the context."""

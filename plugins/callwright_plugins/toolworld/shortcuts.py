@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from attrs import evolve
-
 from callwright.language.program import Call, Program, Reference
 from callwright_plugins.toolworld import world
 from callwright_plugins.toolworld.tools import FILTERS, FUNCTIONS, TWINS, Context
@@ -51,7 +49,7 @@ def _skipped_filters(program: Program) -> Iterator[tuple[str, Program]]:
         if call.tool in FILTERS:
             table = call.arguments[FILTERS[call.tool]]
             calls = tuple(_redirect(other, call.id, table) for other in program.calls if other.id != call.id)
-            yield f"skip {call.tool}", evolve(program, calls=calls)
+            yield f"skip {call.tool}", Program(calls, program.returns)
 
 
 def _constants(program: Program, context: Context) -> Iterator[tuple[str, Program]]:
@@ -61,7 +59,7 @@ def _constants(program: Program, context: Context) -> Iterator[tuple[str, Progra
             for constant in DOMAINS[parameter]:
                 if constant != getattr(context, field):
                     calls = tuple(_redirect(other, call.id, constant) for other in program.calls)
-                    yield f"{call.tool} is always {constant}", evolve(program, calls=calls)
+                    yield f"{call.tool} is always {constant}", Program(calls, program.returns)
 
 
 def _other_values(program: Program) -> Iterator[tuple[str, Program]]:
@@ -85,12 +83,12 @@ def _twins(program: Program) -> Iterator[tuple[str, Program]]:
 
 def _replace(program: Program, position: int, tool: str, arguments: Mapping[str, Any]) -> Program:
     changed = Call(program.calls[position].id, tool, arguments)
-    return evolve(program, calls=(*program.calls[:position], changed, *program.calls[position + 1 :]))
+    return Program((*program.calls[:position], changed, *program.calls[position + 1 :]), program.returns)
 
 
 def _redirect(call: Call, from_id: int, value: Any) -> Call:
     """The call with references to one result replaced by another value."""
-    if not any(_is(argument, from_id) for argument in call.arguments.values()):
+    if all(reference.call != from_id for _, reference in call.located):
         return call
     return Call(call.id, call.tool, {k: value if _is(v, from_id) else v for k, v in call.arguments.items()})
 

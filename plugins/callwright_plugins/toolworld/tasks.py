@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from typing import Any, Final
 
-from callwright.environments.protocol import Outcome, Session
+from callwright.environments.calling import is_nothing
 from callwright.language.program import Call, Program, Reference
 from callwright.walk.answers import answers_match
-from callwright.walk.execution import execute
 from callwright.walk.tasks import Answer, Task
-from callwright_plugins.toolworld.environment import ToolWorld, ToolWorldSession, random_context, scenario_of
+from callwright_plugins.toolworld.environment import ToolWorld, random_context, scenario_of
 from callwright_plugins.toolworld.family import Family, Values
+from callwright_plugins.toolworld.results import Results
 from callwright_plugins.toolworld.shortcuts import shortcuts
 from callwright_plugins.toolworld.tools import FILTERS, FUNCTIONS, TWINS, Context
 from callwright_plugins.toolworld.world import pick, shuffled
@@ -30,7 +30,7 @@ def make_task(
     program = reordered(family.build(filled), rng)
     for _ in range(_CONTEXTS):
         context = random_context(rng)
-        answer = sound_answer(program, context, environment)
+        answer = sound_answer(program, context)
         if answer is not None:
             break
     else:
@@ -61,24 +61,18 @@ def make_task(
     )
 
 
-def sound_answer(program: Program, context: Context, environment: ToolWorld) -> Answer | None:
+def sound_answer(program: Program, context: Context) -> Answer | None:
     """What a program answers; ``None`` if one of its results is empty, or a shortcut answers the same."""
-    scenario = scenario_of(context)
-    trace = execute(program, environment, environment.tools, scenario=scenario, caller=_trusted)
-    if any(step.outcome.kind != "ok" for step in trace.records):
+    results = Results(program, context)
+    values = results.values
+    if values is None or any(map(is_nothing, values)):
         return None
-    answer = Answer(trace.returned)
+    answer = Answer(values if program.returns == "all" else values[-1:])
     for _, shortcut in shortcuts(program, context):
-        other = execute(shortcut, environment, environment.tools, scenario=scenario, caller=_trusted)
-        if other.executed and answers_match(answer, other.returned):
+        other = results.handed(shortcut)
+        if other is not None and answers_match(answer, other):
             return None
     return answer
-
-
-def _trusted(session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
-    """The programs are this package's own, so their arguments are not checked, and no schema library is loaded."""
-    assert isinstance(session, ToolWorldSession)
-    return session.trust(call.tool, arguments)
 
 
 def reordered(program: Program, rng: random.Random) -> Program:

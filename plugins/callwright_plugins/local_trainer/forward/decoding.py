@@ -14,9 +14,10 @@ from attrs import frozen
 from torch import Tensor
 
 from callwright_plugins.local_trainer.forward.batches import Ids
-from callwright_plugins.local_trainer.forward.llama import Llama
+from callwright_plugins.local_trainer.forward.llama import Kept, Llama, Told
 from callwright_plugins.local_trainer.forward.ragged import Causal, Continued, Rows
-from callwright_plugins.local_trainer.forward.turn_cache import Kept, Turn
+from callwright_plugins.local_trainer.forward.turn_cache import Kept as Known
+from callwright_plugins.local_trainer.forward.turn_cache import Turn
 
 #: Rows are moved together where the grid becomes smaller than this share of itself.
 _WORTH_MOVING: Final = 0.8
@@ -45,18 +46,19 @@ def grid_of(alive: Sequence[int], owners: Sequence[int]) -> Grid:
 
 
 def prefill(model: Llama, prompts: Sequence[Ids]) -> tuple[list[Tensor], Tensor]:
-    """Keys and values of prompts by layer, ``[P, 2 K, L, W]``, 0 after each one's end; their last states ``[P, D]``."""
+    """Keys and values of prompts by layer, ``[2 K, P, L, W]``; their last states ``[P, D]``."""
     rows = Rows([len(prompt) for prompt in prompts])
     causal = Causal(model, rows, keep=True)
     positions = rows.packed([range(length) for length in rows.lengths])
     last = rows.places([length - 1 for length in rows.lengths])
-    hidden = model.hidden(rows.packed(prompts), model.turns(positions), causal, last)
+    tables: list[Tensor] = []
+    hidden = model.hidden(rows.packed(prompts), model.turns(positions), causal, last, tables)
     assert hidden is not None
-    return causal.kept, hidden
+    return tables, hidden
 
 
 def prefill_after(
-    model: Llama, prompts: Sequence[Ids], known: Sequence[Kept | None]
+    model: Llama, prompts: Sequence[Ids], known: Sequence[Known | None]
 ) -> tuple[list[Tensor], Tensor, int]:
     """The same where keys and values of some prompts' beginnings are known, and how many tokens were computed.
 
@@ -67,17 +69,17 @@ def prefill_after(
         tables, hidden = prefill(model, prompts)
         return tables, hidden, sum(map(len, prompts))
     longest = max(map(len, prompts))
-    whole = torch.zeros(len(model.layers), len(prompts), 2 * model.shared, longest, model.width)
+    whole = torch.zeros(len(model.layers), 2 * model.shared, len(prompts), longest, model.width)
     tables = list(whole.unbind())
     parts: list[Tensor] = []
     if fresh:
         some, hidden = prefill(model, [prompts[number] for number in fresh])
         for table, computed in zip(tables, some, strict=True):
-            table[torch.tensor(fresh), :, : computed.shape[2]] = computed
+            table[:, torch.tensor(fresh), : computed.shape[2]] = computed
         parts.append(hidden)
     found = {number: one for number, one in enumerate(known) if one is not None}
     for number, one in found.items():
-        whole[:, number, :, : len(one.ids)] = one.tables[0]
+        whole[:, :, number, : len(one.ids)] = one.tables[0]
     lengths = [len(one.ids) for one in found.values()]
     added = [prompts[number][length:] for number, length in zip(found, lengths, strict=True)]
     rows = Rows([len(one) for one in added])
@@ -113,28 +115,23 @@ class Decoder:
         beyond = torch.arange(int(lengths.max())) >= lengths.unsqueeze(1)
         self._before = torch.zeros(beyond.shape).masked_fill_(beyond, -torch.inf)
         self._tables = tables
-        self._prompts = [table.chunk(2, 1) for table in tables]
+        self._prompts = [table.transpose(0, 1).chunk(2, 1) for table in tables]
         # The first sampled token is written at place 0.
         self._length = 0
         self.grid = grid_of(range(len(owners)), owners)
-        # Keys and values of each layer in turn, ``[prompts K copies, room, W]``.
-        self._own: list[Tensor] = []
-        self._place(None)
+        # Keys and values of each layer in turn, ``[prompts K copies, room, W]``; beyond the length they mean nothing.
+        size, room = len(prompts) * model.shared * self.grid.copies, min(longest, _LEAST_ROOM)
+        self._own = [torch.empty(size, room, model.width) for _ in range(2 * len(model.layers))]
+        self._place()
 
-    def _place(self, moved: Tensor | None) -> None:
-        """Lay out prompts, and the room for what follows them, in the order of the grid."""
+    def _place(self) -> None:
+        """Lay out prompts in the order of the grid."""
         grid, model = self.grid, self._model
         index = torch.tensor(grid.prompts)
         size = len(grid.prompts) * model.shared
         self._keys = [keys.index_select(0, index).reshape(size, -1, model.width).mT for keys, _ in self._prompts]
         self._values = [values.index_select(0, index).reshape(size, -1, model.width) for _, values in self._prompts]
         self._mask = self._before.index_select(0, index).repeat_interleave(model.shared, 0).unsqueeze(1)
-        self._position = self._ends.index_select(0, index).repeat_interleave(grid.copies)
-        if moved is None:
-            room = min(self._most, _LEAST_ROOM)
-            self._own = [torch.zeros(size * grid.copies, room, model.width) for _ in range(2 * len(model.layers))]
-        else:
-            self._own = [own.index_select(0, moved) for own in self._own]
 
     def smaller(self, alive: Sequence[int]) -> Grid | None:
         """The grid of the rows that go on, if so many have ended that these are moved together."""
@@ -149,8 +146,14 @@ class Decoder:
         copies, shared = self.grid.copies, self._model.shared
         first = moved // copies * (shared * copies) + moved % copies
         heads = torch.arange(shared).mul_(copies).view(1, -1, 1)
-        self.grid = smaller
-        self._place((first.view(-1, 1, smaller.copies) + heads).flatten())
+        index = (first.view(-1, 1, smaller.copies) + heads).flatten()
+        for number, own in enumerate(self._own):
+            table = own.new_empty(len(index), *own.shape[1:])
+            table[:, : self._length] = own[:, : self._length].index_select(0, index)
+            self._own[number] = table
+        known, self.grid = self.grid, smaller
+        if smaller.prompts != known.prompts:
+            self._place()
         return moved
 
     @property
@@ -178,7 +181,7 @@ class Decoder:
         found = []
         for number, (row, count) in enumerate(zip(rows, counts, strict=True)):
             owner = self._owners[row]
-            before = torch.stack([table[owner, :, : self._lengths[owner]] for table in self._tables])
+            before = torch.stack([table[:, owner, : self._lengths[owner]] for table in self._tables])
             found.append(torch.cat([before, own[:, number, :, :count]], 2))
         return found
 
@@ -187,19 +190,23 @@ class Decoder:
         room = self._own[0].shape[1]
         if self._length == room:
             more = min(self._most, 2 * room) - room
-            self._own = [torch.cat([own, own.new_zeros(len(own), more, own.shape[2])], 1) for own in self._own]
-        turns = self._turns.index_select(0, self._position + self._length)
+            self._own = [torch.cat([own, own.new_empty(len(own), more, own.shape[2])], 1) for own in self._own]
+        positions = self._ends.index_select(0, torch.tensor(self.grid.prompts)).repeat_interleave(self.grid.copies)
+        turns = self._turns.index_select(0, positions.add_(self._length))
         self._length += 1
-        hidden = self._model.hidden(tokens, turns, self._attend)
+        hidden = self._model.hidden(tokens, turns, self)
         assert hidden is not None
         return hidden
 
-    def _attend(self, number: int, states: Tensor) -> Tensor:
-        """Each row's query meets its prompt's keys together with those of the other copies, and its own alone."""
+    def __call__(self, number: int, states: Tensor, kept: Kept | None = None) -> Told:
+        """Attention of one layer.
+
+        Each row's query meets its prompt's keys together with those of the other copies, and its own alone.
+        """
         model, length = self._model, self._length
         prompts, copies, shared, width = len(self.grid.prompts), self.grid.copies, model.shared, model.width
         times, rows = model.heads // shared, prompts * shared * copies
-        queries, *new = torch.split(states, [model.heads, shared, shared], 1)
+        queries, *new = torch.split(states, [model.heads * width, shared * width, shared * width], 1)
         for own, added in zip(self._own[2 * number : 2 * number + 2], new, strict=True):
             grid = own.view(prompts, shared, copies, -1, width)
             grid[:, :, :, length - 1] = added.view(prompts, copies, shared, width).transpose(1, 2)
@@ -213,4 +220,4 @@ class Decoder:
         told = torch.bmm(weights[:, :, :wide], self._values[number])
         told.view(rows, times, width).baddbmm_(weights[:, :, wide:].view(rows, times, length), values)
         told = told.view(prompts, shared, copies, times, width).transpose(1, 2)
-        return told.reshape(prompts * copies, model.heads * width)
+        return told.reshape(prompts * copies, model.heads * width), None

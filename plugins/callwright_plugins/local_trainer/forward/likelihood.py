@@ -25,6 +25,7 @@ from callwright_plugins.local_trainer.forward.prompt_cache import GroupLayer, Pr
 from callwright_plugins.local_trainer.forward.ragged import Causal, Following, Rows
 from callwright_plugins.local_trainer.forward.recomputing import recomputed
 from callwright_plugins.local_trainer.forward.token_logprobs import head_of, of_hidden, of_logits
+from callwright_plugins.local_trainer.forward.trees import grown
 from callwright_plugins.local_trainer.models.policy import Policy
 
 #: Whether entropies are computed: without gradient, for a bonus with it, or not at all.
@@ -40,6 +41,16 @@ class Likelihood:
     entropy: Tensor | None = None
 
 
+@frozen(eq=False)
+class Said:
+    """Of tokens ``[E]`` what the head makes the logits before them of, ``[E, D]``; and which of them each token of the
+    completions is, row after row, ``[M]``: ``None`` where each is its own."""
+
+    hidden: Tensor
+    tokens: Tensor
+    entries: Tensor | None = None
+
+
 class Prefix:
     """Keys and values of all prompt tokens but the last, which yields the first logits of completions."""
 
@@ -51,13 +62,14 @@ class Prefix:
         self._leaves = [tensor.detach().requires_grad_(tensor.requires_grad) for tensor in self._made]
 
     def _packed_prompts(self) -> list[Tensor]:
-        """By layer ``[prompts, 2 K, L, W]``: keys, then values, 0 after each prompt's end."""
+        """By layer ``[2 K, prompts, L, W]``: keys, then values."""
         model, before = Llama(self._policy), [prompt[:-1] for prompt in self._prompts]
         rows = Rows([len(prompt) for prompt in before])
         causal = Causal(model, rows, keep=True, keys_only=True)
         turns = model.turns(rows.packed([range(length) for length in rows.lengths]))
-        model.hidden(rows.packed(before), turns, causal)
-        return causal.kept
+        tables: list[Tensor] = []
+        model.hidden(rows.packed(before), turns, causal, tables=tables)
+        return tables
 
     def _padded_prompts(self) -> list[Tensor]:
         """Keys and values of each layer ``[prompts, K, L, W]``, with padding before each prompt."""
@@ -89,22 +101,24 @@ class Prefix:
         output, targets, mask = self._output(self._policy.model, owners, completions)
         return output.logits, targets, mask
 
-    def _hidden(self, owners: Sequence[int], completions: Sequence[Ids]) -> Tensor:
-        """Of the tokens of the completions, row after row, what the head makes their logits of, ``[M, D]``."""
+    def _hidden(self, owners: Sequence[int], completions: Sequence[Ids]) -> Said:
+        """The different tokens after the different beginnings of the completions."""
         model = Llama(self._policy)
-        mine = [self._prompts[owner] for owner in owners]
-        rows = Rows([max(1, len(completion)) for completion in completions])
-        turns = model.turns(
-            rows.packed([range(len(own) - 1, len(own) - 1 + n) for own, n in zip(mine, rows.lengths, strict=True)])
-        )
-        inputs = rows.packed([[own[-1], *one[:-1]] for own, one in zip(mine, completions, strict=True)])
         lengths = [len(prompt) - 1 for prompt in self._prompts]
-        attend = Following(model, rows, owners, lengths, self._leaves)
-        # An empty completion has nothing to be said of, but its prompt's last token stands in the row all the same.
-        needed = rows.places([0 if completion else 1 for completion in completions])
-        hidden = model.hidden(inputs, turns, attend, needed)
+        trees, edges = grown(owners, completions, lengths, self._policy.model.config.hidden_size)
+        rows = Rows([len(tree) for tree in trees])
+        turns = model.turns(rows.packed([[lengths[tree.owner] + n for n in tree.written] for tree in trees]))
+        inputs = rows.packed(
+            [[self._prompts[tree.owner][-1] if one is None else one for one in tree.tokens] for tree in trees]
+        )
+        hidden = model.hidden(inputs, turns, Following(model, rows, trees, lengths, self._leaves))
         assert hidden is not None
-        return hidden
+        places = [rows.starts[tree] + node for tree, node in zip(edges.trees, edges.nodes, strict=True)]
+        return Said(
+            hidden.index_select(0, torch.tensor(places, dtype=torch.long)),
+            torch.tensor(edges.tokens, dtype=torch.long),
+            torch.tensor(edges.entries, dtype=torch.long),
+        )
 
     def _output(self, model: Any, owners: Sequence[int], completions: Sequence[Ids]) -> tuple[Any, Tensor, Tensor]:
         policy, device = self._policy, self._policy.device
@@ -158,8 +172,8 @@ class FullSequences:
         output, targets, mask = self._output(self._policy.model, owners, completions)
         return output.logits[:, -targets.shape[1] :], targets, mask
 
-    def _hidden(self, owners: Sequence[int], completions: Sequence[Ids]) -> Tensor:
-        """Of the tokens of the completions, row after row, what the head makes their logits of, ``[M, D]``."""
+    def _hidden(self, owners: Sequence[int], completions: Sequence[Ids]) -> Said:
+        """The tokens of the completions, row after row."""
         model = Llama(self._policy)
         mine = [self._prompts[owner] for owner in owners]
         whole = [(*own, *one[:-1]) for own, one in zip(mine, completions, strict=True)]
@@ -168,7 +182,7 @@ class FullSequences:
         firsts = [len(own) - 1 if one else len(own) for own, one in zip(mine, completions, strict=True)]
         hidden = model.hidden(rows.packed(whole), turns, Causal(model, rows), rows.places(firsts))
         assert hidden is not None
-        return hidden
+        return Said(hidden, torch.tensor([one for row in completions for one in row], dtype=torch.long))
 
     def _output(self, model: Any, owners: Sequence[int], completions: Sequence[Ids]) -> tuple[Any, Tensor, Tensor]:
         policy, device = self._policy, self._policy.device
@@ -205,21 +219,23 @@ def in_few_operators(policy: Policy) -> bool:
     return understood(policy) and head_of(policy) is not None
 
 
-def _logits(policy: Policy, hidden: Tensor, completions: Sequence[Ids]) -> tuple[Tensor, Tensor, Tensor]:
-    """A padded table of what the head says of hidden states, the tokens, and where they are."""
+def _logits(policy: Policy, said: Said, completions: Sequence[Ids]) -> tuple[Tensor, Tensor, Tensor]:
+    """A padded table of what the head says before each token, the tokens, and where they are."""
     targets, mask = pad_right(completions, policy.pad, policy.device)
     head = head_of(policy)
     assert head is not None
-    said = head(hidden)
+    logits = head(said.hidden)
+    if said.entries is not None:
+        logits = logits.index_select(0, said.entries)
     written = mask.flatten().nonzero().squeeze(1)
-    table = said.new_zeros(targets.numel(), said.shape[1]).index_copy(0, written, said)
+    table = logits.new_zeros(targets.numel(), logits.shape[1]).index_copy(0, written, logits)
     return table.view(*targets.shape, -1), targets, mask
 
 
 def _likelihood(
     policy: Policy,
     output: Callable[[Any, Sequence[int], Sequence[Ids]], tuple[Any, Tensor, Tensor]],
-    packed: Callable[[Sequence[int], Sequence[Ids]], Tensor] | None,
+    packed: Callable[[Sequence[int], Sequence[Ids]], Said] | None,
     owners: Sequence[int],
     completions: Sequence[Ids],
     temperature: float,
@@ -235,17 +251,18 @@ def _likelihood(
     else:
         if packed is None:
             made, targets, mask = output(policy.model.base_model, owners, completions)
-        else:
-            targets, mask = pad_right(completions, policy.pad, policy.device)
-        written = mask.flatten().nonzero().squeeze(1)  # padding has no head computed for it
-        if packed is None:
+            written = mask.flatten().nonzero().squeeze(1)  # padding has no head computed for it
             hidden = made.last_hidden_state[:, -targets.shape[1] :].flatten(0, 1).index_select(0, written)
+            said = Said(hidden, targets.flatten().index_select(0, written))
         else:
-            hidden = packed(owners, completions)
-        some = targets.flatten().index_select(0, written)
-        told = of_hidden(hidden, head, some, temperature, entropy != "none", policy.dtype)
-        empty = torch.zeros(targets.numel(), device=policy.device)
-        logprobs, entropies = (empty.index_copy(0, written, table).view(targets.shape) for table in told)
+            _, mask = pad_right(completions, policy.pad, policy.device)
+            written = mask.flatten().nonzero().squeeze(1)
+            said = packed(owners, completions)
+        told = of_hidden(said.hidden, head, said.tokens, temperature, entropy != "none", policy.dtype)
+        if said.entries is not None:
+            told = told[0].index_select(0, said.entries), told[1].index_select(0, said.entries)
+        empty = torch.zeros(mask.numel(), device=policy.device)
+        logprobs, entropies = (empty.index_copy(0, written, table).view(mask.shape) for table in told)
     if entropy == "none":
         return Likelihood(logprobs, mask)
     return Likelihood(logprobs, mask, entropies if entropy == "trained" else entropies.detach())

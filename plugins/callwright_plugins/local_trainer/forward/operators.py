@@ -1,137 +1,104 @@
-"""Pieces of a Llama as one operator each, forward and back: autograd would keep and pass over several tensors more.
+"""Pieces of a Llama and their derivatives, on plain tensors: a layer puts them together, forward and back.
 
-All of them are of the first derivative alone, and give the same bits for the same bits.
+Derivatives are written out, since autograd would call several times as many operators and keep several tensors more.
+Each ``..._back`` takes the gradient of what its piece made.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Final
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-
-def unit(states: Tensor, eps: float) -> Tensor:
-    """States ``[..., D]`` over their root mean square: RMSNorm but for its weight."""
-    if not torch.is_grad_enabled():
-        return _unit(states, eps)[0]
-    found: Tensor = _Unit.apply(states, eps)  # type: ignore[no-untyped-call]
-    return found
+#: Scores of attention, by size of their table: up to here it is a tensor, above it is never there as a whole.
+_WHOLE: Final = 1 << 18
 
 
-def _unit(states: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+def unit(states: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    """States ``[..., D]`` over their root mean square, RMSNorm but for its weight; and what they were multiplied by."""
     length = torch.linalg.vector_norm(states, dim=-1, keepdim=True)
     inverse = length.square_().div_(states.shape[-1]).add_(eps).rsqrt_()
     return states * inverse, inverse
 
 
-class _Unit(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, states: Tensor, eps: float) -> Tensor:
-        made, inverse = _unit(states, eps)
-        ctx.save_for_backward(made, inverse)
-        return made
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        made, inverse = ctx.saved_tensors
-        along = (gradient * made).mean(-1, keepdim=True)
-        return torch.addcmul(gradient, made, along, value=-1).mul_(inverse), None
+def unit_back(gradient: Tensor, made: Tensor, inverse: Tensor) -> Tensor:
+    """The gradient of the states of :func:`unit`, which made ``made`` and ``inverse`` of them."""
+    along = (gradient * made).mean(-1, keepdim=True)
+    return torch.addcmul(gradient, made, along, value=-1).mul_(inverse)
 
 
-def turned(states: Tensor, turn: Tensor) -> Tensor:
-    """Rotary positions: neighbours of states ``[T, C]`` as complex numbers times ``turn`` ``[T, C/2]``."""
-    if not torch.is_grad_enabled():
-        return _times(states, turn)
-    found: Tensor = _Turned.apply(states, turn)  # type: ignore[no-untyped-call]
-    return found
+def turn(states: Tensor, by: Tensor) -> Tensor:
+    """Rotary positions: the first ``C`` of the states ``[T, >= C]``, neighbours as complex numbers, times ``by``.
+
+    ``by`` is ``[T, C/2]``. They are turned where they are. The way back is the same with the conjugates.
+    """
+    some = states[:, : 2 * by.shape[1]].unflatten(1, (-1, 2))  # type: ignore[no-untyped-call]
+    torch.view_as_complex(some).mul_(by)
+    return states
 
 
-class _Turned(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, states: Tensor, turn: Tensor) -> Tensor:
-        ctx.save_for_backward(turn)
-        return _times(states, turn)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        (turn,) = ctx.saved_tensors
-        return _times(gradient.contiguous(), turn.conj()), None
-
-
-def _times(states: Tensor, turn: Tensor) -> Tensor:
-    return torch.view_as_real(torch.view_as_complex(states.view(*turn.shape, 2)) * turn).view(states.shape)
-
-
-def gated(both: Tensor) -> Tensor:
-    """SwiGLU of gate and values side by side, ``[T, 2 F]`` to ``[T, F]``."""
-    if not torch.is_grad_enabled():
-        return _gated(both)
-    found: Tensor = _Gated.apply(both)  # type: ignore[no-untyped-call]
-    return found
-
-
-def _gated(both: Tensor) -> Tensor:
+def gated(both: Tensor) -> tuple[Tensor, Tensor]:
+    """SwiGLU of gate and values side by side, ``[T, 2 F]`` to ``[T, F]``; and what the values were multiplied by."""
     gate, values = both.chunk(2, -1)
-    return F.silu(gate).mul_(values)
+    opened = F.silu(gate)
+    return opened * values, opened
 
 
-class _Gated(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, both: Tensor) -> Tensor:
-        ctx.save_for_backward(both)
-        return _gated(both)
+def gated_back(gradient: Tensor, both: Tensor, opened: Tensor) -> Tensor:
+    """The gradient of ``both`` of :func:`gated`."""
+    gate, values = both.chunk(2, -1)
+    found = torch.empty_like(both)
+    of_gate, of_values = found.chunk(2, -1)
+    torch.mul(gradient, opened, out=of_values)
+    torch.mul(gradient, values, out=of_gate)
+    of_gate.copy_(torch.ops.aten.silu_backward(of_gate, gate))
+    return found
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:
-        (both,) = ctx.saved_tensors
-        gate, values = both.chunk(2, -1)
-        found = torch.empty_like(both)
-        of_gate, of_values = found.chunk(2, -1)
-        torch.mul(gradient, F.silu(gate), out=of_values)
-        of_gate.copy_(torch.ops.aten.silu_backward(gradient * values, gate))
+
+def attended(
+    queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, kept: list[list[Tensor]] | None = None
+) -> Tensor:
+    """Attention of ``[H, B, N, W]`` to ``[H, B, M, W]``; what the way back needs is appended to ``kept``.
+
+    ``mask`` ``[B or 1, N, M]`` is added to the scores; without one each sees those before it and itself.
+    """
+    heads, rows, count, width = queries.shape
+    others = keys.shape[2]
+    if heads * rows * count * others > _WHOLE:
+        told, sums = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+            queries, keys, values, 0.0, mask is None, attn_mask=None if mask is None else mask.unsqueeze(0), scale=1.0
+        )
+        if kept is not None:
+            kept.append([queries, keys, values, told, sums])
+        result: Tensor = told
+        return result
+    if mask is None:
+        mask = torch.full((1, count, others), -torch.inf).triu_(1)
+    scores = torch.bmm(queries.flatten(0, 1), keys.flatten(0, 1).mT).view(heads, rows, count, others)
+    weights = scores.add_(mask).softmax(3).view(heads * rows, count, others)
+    if kept is not None:
+        kept.append([queries, keys, values, weights])
+    return torch.bmm(weights, values.flatten(0, 1)).view(heads, rows, count, width)
+
+
+def attended_back(gradient: Tensor, kept: Sequence[Tensor], mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of queries, keys and values of :func:`attended`, of whose ``kept`` this is what it appended."""
+    if len(kept) > 4:
+        found: tuple[Tensor, Tensor, Tensor] = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
+            gradient,
+            *kept,
+            0.0,
+            mask is None,
+            attn_mask=None if mask is None else mask.unsqueeze(0),
+            scale=1.0,
+        )
         return found
-
-
-def spread(rows: Tensor, places: Tensor, count: int) -> Tensor:
-    """``[T, C]`` rows in a table ``[count, C]`` of zeros, each at its place; no place is taken twice."""
-    found: Tensor = _Spread.apply(rows, places, count)  # type: ignore[no-untyped-call]
-    return found
-
-
-def gathered(table: Tensor, places: Tensor) -> Tensor:
-    """The rows of a table at places that are all different: the other way round of :func:`spread`."""
-    found: Tensor = _Gathered.apply(table, places)  # type: ignore[no-untyped-call]
-    return found
-
-
-class _Spread(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, rows: Tensor, places: Tensor, count: int) -> Tensor:
-        ctx.save_for_backward(places)
-        return rows.new_zeros(count, rows.shape[1]).index_copy_(0, places, rows)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        (places,) = ctx.saved_tensors
-        return gradient.index_select(0, places), None, None
-
-
-class _Gathered(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, table: Tensor, places: Tensor) -> Tensor:
-        ctx.save_for_backward(places)
-        ctx.count = len(table)
-        return table.index_select(0, places)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        (places,) = ctx.saved_tensors
-        return gradient.new_zeros(ctx.count, gradient.shape[1]).index_copy_(0, places, gradient), None
+    queries, keys, values = (one.flatten(0, 1) for one in kept[:3])
+    weights, gradient = kept[3], gradient.flatten(0, 1)
+    of_values = torch.bmm(weights.mT, gradient)
+    of_scores = torch._softmax_backward_data(torch.bmm(gradient, values.mT), weights, 2, torch.float32)
+    of_queries, of_keys = torch.bmm(of_scores, keys), torch.bmm(of_scores.mT, queries)
+    return of_queries.view_as(kept[0]), of_keys.view_as(kept[1]), of_values.view_as(kept[2])

@@ -1,7 +1,8 @@
 """Attention over rows of different lengths whose tokens stand one after the other, without padding.
 
 Rows are sorted by length and attend in blocks of nearly equal ones, so that little of a block is padding; everything
-else of a model never sees any.
+else of a model never sees any. Padding is a row's last token again: what it is told is left behind, and no gradient
+comes from there.
 """
 
 from __future__ import annotations
@@ -10,63 +11,83 @@ from collections.abc import Sequence
 from typing import Final
 
 import torch
-from attrs import frozen
 from torch import Tensor
-from torch.nn import functional as F
 
-from callwright_plugins.local_trainer.forward.llama import Llama
-from callwright_plugins.local_trainer.forward.operators import gathered, spread
+from callwright_plugins.local_trainer.forward.llama import Kept, Llama, Told
+from callwright_plugins.local_trainer.forward.operators import attended, attended_back
+from callwright_plugins.local_trainer.forward.trees import Tree
 
 #: A block ends where padding would be more than this share of it, and may begin anew after so many tokens.
 _PADDING: Final = 0.15
 _LEAST_TOKENS: Final = 64
 
 
-@frozen(eq=False)
 class Block:
-    """Rows that attend together: their numbers, tokens, longest length, and where tokens are in the padded table."""
+    """Rows that attend together: their numbers, and the longest length."""
 
-    rows: list[int]
-    tokens: int
-    longest: int
-    places: Tensor | None
+    def __init__(self, rows: Sequence[int], starts: Sequence[int], lengths: Sequence[int]) -> None:
+        """The tokens of each row stand one after the other from where it starts, and those of the block together."""
+        self.rows = rows
+        counts = torch.tensor([lengths[row] for row in rows])
+        first = torch.tensor([starts[row] for row in rows])
+        self.longest, self._begin = int(counts.max()), int(first.min())
+        place, counts = torch.arange(self.longest), counts.unsqueeze(1)
+        #: Which token each place of the padded table shows, ``[rows, longest]``.
+        self._shown = first.unsqueeze(1) + torch.minimum(place, counts - 1)
+        places = (place < counts).flatten().nonzero().squeeze(1)
+        tokens = self._shown.flatten().index_select(0, places).sub_(self._begin)
+        #: The other way round: where in the table each token is.
+        self._places = torch.empty_like(places).index_copy_(0, tokens, places).unsqueeze(1)
+        self._indices: dict[range, Tensor] = {}
+        self._backs: dict[int, Tensor] = {}
 
-    def padded(self, packed: Tensor) -> Tensor:
-        """``[T, N, W]`` of the block's tokens as ``[rows, N, longest, W]``, 0 after each row's end."""
-        flat = packed.flatten(1)
-        if self.places is not None:
-            flat = spread(flat, self.places, len(self.rows) * self.longest)
-        return flat.view(len(self.rows), self.longest, *packed.shape[1:]).transpose(1, 2)
+    def padded(self, packed: Tensor, heads: range, width: int) -> Tensor:
+        """Of all tokens ``[T, N W]`` some heads of the block's as a table ``[heads, rows, longest, W]``."""
+        whole = packed.shape[1] // width
+        if heads not in self._indices:
+            self._indices[heads] = (self._shown * whole + torch.tensor(heads).view(-1, 1, 1)).flatten()
+        found = packed.view(-1, width).index_select(0, self._indices[heads])
+        return found.view(len(heads), *self._shown.shape, width)
 
     def packed(self, table: Tensor) -> Tensor:
-        """The other way round, heads side by side: ``[T, N W]``."""
-        flat = table.transpose(1, 2).flatten(2).flatten(0, 1)
-        return flat if self.places is None else gathered(flat, self.places)
+        """The block's tokens out of a table ``[N, rows, longest, W]``: ``[t, N W]``."""
+        heads, width = len(table), table.shape[3]
+        return table.reshape(-1, width).index_select(0, self._back(heads)).view(-1, heads * width)
+
+    def spread(self, packed: Tensor, width: int) -> Tensor:
+        """Of all tokens ``[T, N W]`` those of the block as a table ``[N, rows, longest, W]`` that is 0 elsewhere."""
+        heads, some = packed.shape[1] // width, packed[self._begin : self._begin + len(self._places)]
+        table = packed.new_zeros(heads * self._shown.numel(), width)
+        table.index_copy_(0, self._back(heads), some.reshape(-1, width))
+        return table.view(heads, *self._shown.shape, width)
+
+    def _back(self, heads: int) -> Tensor:
+        """Where in the table so many heads of each token are."""
+        if heads not in self._backs:
+            self._backs[heads] = (self._places + torch.arange(heads) * self._shown.numel()).flatten()
+        return self._backs[heads]
 
 
 class Rows:
     """Rows of the given lengths, each at least 1, in one row of tokens."""
 
     def __init__(self, lengths: Sequence[int]) -> None:
-        order = sorted(range(len(lengths)), key=lambda row: (lengths[row], row))
-        self.blocks: list[Block] = []
+        self.lengths = lengths
+        self.order = sorted(range(len(lengths)), key=lambda row: (lengths[row], row))
         #: Where each row begins.
         self.starts = [0] * len(lengths)
-        some: list[int] = []
+        parts: list[list[int]] = [[]]
         begin = tokens = 0
-        for row in order:
-            wider = (len(some) + 1) * lengths[row]
-            if some and tokens >= _LEAST_TOKENS and wider - tokens - lengths[row] > _PADDING * wider:
-                self.blocks.append(_block(some, tokens, lengths))
-                some, tokens = [], 0
+        for row in self.order:
+            wider = (len(parts[-1]) + 1) * lengths[row]
+            if tokens >= _LEAST_TOKENS and wider - tokens - lengths[row] > _PADDING * wider:
+                parts.append([])
+                tokens = 0
             self.starts[row] = begin
-            some.append(row)
+            parts[-1].append(row)
             tokens += lengths[row]
             begin += lengths[row]
-        if some:
-            self.blocks.append(_block(some, tokens, lengths))
-        self.lengths = lengths
-        self.order = order
+        self.blocks = [Block(part, self.starts, lengths) for part in parts if part]
 
     def packed(self, rows: Sequence[Sequence[int]]) -> Tensor:
         """Numbers of each token, one after the other."""
@@ -83,98 +104,115 @@ class Rows:
             dtype=torch.long,
         )
 
-    def split(self, packed: Tensor) -> Sequence[Tensor]:
-        """The tokens of each block."""
-        if len(self.blocks) == 1:
-            return [packed]
-        parts: Sequence[Tensor] = torch.split(packed, [block.tokens for block in self.blocks])
-        return parts
-
-
-def _block(rows: list[int], tokens: int, lengths: Sequence[int]) -> Block:
-    longest = lengths[rows[-1]]
-    places = None
-    if tokens < len(rows) * longest:
-        within = torch.arange(longest) < torch.tensor([lengths[row] for row in rows]).unsqueeze(1)
-        places = within.flatten().nonzero().squeeze(1)
-    return Block(rows, tokens, longest, places)
+    def all(self) -> Block:
+        """All rows in the order that was given, whatever their lengths."""
+        return Block(range(len(self.lengths)), self.starts, self.lengths)
 
 
 class Causal:
-    """Rows that attend to themselves. With ``keep`` the keys and values of all rows stay, for what follows them."""
+    """Rows that attend to themselves.
+
+    With ``keep`` keys and values of all rows are told, for what follows them: ``[2 K, rows, longest, W]`` of a layer,
+    where what is after a row's end means nothing.
+    """
+
+    prefix = None
 
     def __init__(self, model: Llama, rows: Rows, *, keep: bool = False, keys_only: bool = False) -> None:
         self._model, self._rows = model, rows
-        self._keep, self._keys_only = keep, keys_only
-        #: By layer, ``[rows, 2 K, longest, W]``: keys, then values, 0 after each row's end.
-        self.kept: list[Tensor] = []
-        width, longest = len(rows.lengths), max(rows.lengths, default=0)
-        self._whole = torch.empty(0, dtype=torch.long)
-        if keep:
-            self._whole = rows.packed([range(row * longest, row * longest + rows.lengths[row]) for row in range(width)])
-        self._shape = width, longest
+        self._all = rows.all() if keep else None
+        self._keys_only = keys_only
 
-    def __call__(self, number: int, states: Tensor) -> Tensor | None:
+    def __call__(self, number: int, states: Tensor, kept: Kept | None = None) -> Told:
         """Attention of one layer."""
-        model = self._model
-        if self._keep:
-            table = spread(states[:, model.heads :].flatten(1), self._whole, self._shape[0] * self._shape[1])
-            if number == len(self.kept):  # else the layer is computed again on the way back, and nobody asks for these
-                self.kept.append(table.view(*self._shape, 2 * model.shared, model.width).transpose(1, 2))
+        model, table = self._model, None
+        if self._all is not None:
+            table = self._all.padded(states, model.keys_and_values, model.width)
         if self._keys_only and number == len(model.layers) - 1:
-            return None
+            return None, table
         told = []
-        for block, some in zip(self._rows.blocks, self._rows.split(states), strict=True):
-            queries, keys, values = parts_of(model, block.padded(some))
-            made = F.scaled_dot_product_attention(queries, keys, values, is_causal=True, scale=1.0)
-            told.append(block.packed(made))
-        return told[0] if len(told) == 1 else torch.cat(told)
+        for block in self._rows.blocks:
+            whole = block.padded(states, model.everything, model.width)
+            queries, *others = torch.split(whole, [model.heads, model.shared, model.shared])
+            told.append(block.packed(attended(queries, *shared_out(model, others), None, kept)))
+        return _together(told), table
+
+    def back(
+        self, number: int, gradient: Tensor | None, of_table: Tensor | None, kept: Kept
+    ) -> tuple[Tensor, Tensor | None]:
+        """Of the gradients of what was told those of the states; there is no prefix."""
+        model, found = self._model, None
+        if gradient is not None:
+            parts = []
+            for block, some in zip(self._rows.blocks, kept, strict=True):
+                told = attended_back(block.spread(gradient, model.width), some, None)
+                parts.append(block.packed(torch.cat([told[0], *summed_up(model, told[1:])])))
+            found = _together(parts)
+        if of_table is not None:
+            assert self._all is not None
+            added = self._all.packed(of_table)
+            if found is None:
+                found = added.new_zeros(len(added), len(model.everything) * model.width)
+            found[:, -added.shape[1] :] += added
+        assert found is not None
+        return found, None
 
 
 class Following:
-    """Rows that attend to a prefix of keys and values, of which each has its own, and to themselves."""
+    """Rows that attend to a prefix of keys and values, and to themselves: to what the tree of each says."""
 
     def __init__(
-        self, model: Llama, rows: Rows, owners: Sequence[int], lengths: Sequence[int], prefixes: Sequence[Tensor]
+        self, model: Llama, rows: Rows, trees: Sequence[Tree], lengths: Sequence[int], prefix: Sequence[Tensor]
     ) -> None:
-        """``prefixes``: by layer ``[P, 2 K, L, W]``, of ``lengths`` ``[P]``; ``owners``: whose each row follows."""
-        self._model, self._rows, self._prefixes = model, rows, prefixes
+        """``prefix``: by layer ``[2 K, P, L, W]``, of ``lengths`` ``[P]``; of ``trees`` each has a row of its own."""
+        self._model, self.prefix = model, prefix
         known = torch.tensor(lengths)
         self._blocks = []
         for block in rows.blocks:
-            index = torch.tensor([owners[row] for row in block.rows])
-            count, longest = len(index), block.longest
-            before = torch.arange(prefixes[0].shape[2]) < known[index].unsqueeze(1)
-            own = torch.ones(longest, longest, dtype=torch.bool).tril()
-            seen = torch.cat([before.unsqueeze(1).expand(-1, longest, -1), own.expand(count, -1, -1)], 2)
-            mask = torch.zeros(seen.shape).masked_fill_(~seen, -torch.inf).unsqueeze(1)
+            index = torch.tensor([trees[row].owner for row in block.rows])
+            longest = block.longest
+            before = torch.arange(prefix[0].shape[2]) < known[index].unsqueeze(1)
+            own = torch.stack([trees[row].seen(longest) for row in block.rows])
+            seen = torch.cat([before.unsqueeze(1).expand(-1, longest, -1), own], 2)
+            mask = torch.zeros(seen.shape).masked_fill_(~seen, -torch.inf)
             self._blocks.append((block, index, mask))
 
-    def __call__(self, number: int, states: Tensor) -> Tensor:
+    def __call__(self, number: int, states: Tensor, kept: Kept | None = None) -> Told:
         """Attention of one layer."""
-        told = []
-        for (block, index, mask), some in zip(self._blocks, self._rows.split(states), strict=True):
-            table = block.padded(some)
-            queries, own = torch.split(table, [self._model.heads, 2 * self._model.shared], 1)
-            whole = torch.cat([self._prefixes[number].index_select(0, index), own], 2)
-            keys, values = shared_out(self._model, whole.chunk(2, 1))
-            made = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, scale=1.0)
-            told.append(block.packed(made))
-        return told[0] if len(told) == 1 else torch.cat(told)
+        model, told = self._model, []
+        for block, index, mask in self._blocks:
+            whole = block.padded(states, model.everything, model.width)
+            queries, own = torch.split(whole, [model.heads, 2 * model.shared])
+            others = torch.cat([self.prefix[number].index_select(1, index), own], 2).chunk(2)
+            told.append(block.packed(attended(queries, *shared_out(model, others), mask, kept)))
+        return _together(told), None
+
+    def back(
+        self, number: int, gradient: Tensor | None, of_table: Tensor | None, kept: Kept
+    ) -> tuple[Tensor, Tensor | None]:
+        """Of the gradient of what was told those of the states and of the prefix."""
+        assert gradient is not None
+        model, prefix, parts = self._model, self.prefix[number], []
+        of_prefix = torch.zeros_like(prefix)
+        for (block, index, mask), some in zip(self._blocks, kept, strict=True):
+            told = attended_back(block.spread(gradient, model.width), some, mask)
+            before, own = torch.split(torch.cat(summed_up(model, told[1:])), [prefix.shape[2], block.longest], 2)
+            of_prefix.index_add_(1, index, before)
+            parts.append(block.packed(torch.cat([told[0], own])))
+        return _together(parts), of_prefix
 
 
 class Continued:
     """Rows of new tokens that attend to what their tables hold before them, and to themselves; they are written there.
 
-    ``tables``: by layer ``[P, 2 K, L, W]``; ``known``: how many tokens of each of the rows are in them; ``owners``:
+    ``tables``: by layer ``[2 K, P, L, W]``; ``known``: how many tokens of each of the rows are in them; ``owners``:
     which of the ``P`` each row is, no two the same.
     """
 
     def __init__(
         self, model: Llama, rows: Rows, owners: Sequence[int], known: Sequence[int], tables: Sequence[Tensor]
     ) -> None:
-        self._model, self._tables = model, tables
-        self._rows = rows
+        self._model, self._before = model, tables
         # Where the keys and values of each token go.
         self._owner = rows.packed([[owner] * length for owner, length in zip(owners, rows.lengths, strict=True)])
         self._place = rows.packed([range(n, n + length) for n, length in zip(known, rows.lengths, strict=True)])
@@ -184,32 +222,37 @@ class Continued:
             wide = max(known[row] + rows.lengths[row] for row in block.rows)
             last = before.unsqueeze(1) + torch.arange(block.longest)  # what each token sees, itself included
             unseen = torch.arange(wide) > last.unsqueeze(2)
-            mask = torch.zeros(unseen.shape).masked_fill_(unseen, -torch.inf).unsqueeze(1)
+            mask = torch.zeros(unseen.shape).masked_fill_(unseen, -torch.inf)
             self._blocks.append((block, torch.tensor([owners[row] for row in block.rows]), wide, mask))
 
-    def __call__(self, number: int, states: Tensor) -> Tensor:
+    def __call__(self, number: int, states: Tensor, kept: Kept | None = None) -> Told:
         """Attention of one layer."""
-        model, table = self._model, self._tables[number]
-        table[self._owner, :, self._place] = states[:, model.heads :]
+        model, table = self._model, self._before[number]
+        added = states[:, model.heads * model.width :].view(len(states), -1, model.width)
+        table[:, self._owner, self._place] = added.transpose(0, 1)
         told = []
-        for (block, index, wide, mask), some in zip(self._blocks, self._rows.split(states), strict=True):
-            queries = block.padded(some[:, : model.heads])
-            keys, values = shared_out(model, table[:, :, :wide].index_select(0, index).chunk(2, 1))
-            made = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, scale=1.0)
-            told.append(block.packed(made))
-        return told[0] if len(told) == 1 else torch.cat(told)
+        for block, index, wide, mask in self._blocks:
+            queries = block.padded(states, model.queries, model.width)
+            others = table[:, :, :wide].index_select(1, index).chunk(2)
+            told.append(block.packed(attended(queries, *shared_out(model, others), mask)))
+        return _together(told), None
 
 
-def parts_of(model: Llama, table: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries, keys and values, ``[rows, H, L, W]`` each, of a layer's padded table."""
-    queries, *others = torch.split(table, [model.heads, model.shared, model.shared], 1)
-    return queries, *shared_out(model, others)
+def _together(parts: Sequence[Tensor]) -> Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(list(parts))
 
 
 def shared_out(model: Llama, both: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-    """Keys and values ``[rows, K, L, W]``, each repeated for the heads that share it."""
+    """Keys and values ``[K, ...]``, each repeated for the heads that share it."""
     keys, values = both
     times = model.heads // model.shared
     if times > 1:
-        return keys.repeat_interleave(times, 1), values.repeat_interleave(times, 1)
+        return keys.repeat_interleave(times, 0), values.repeat_interleave(times, 0)
     return keys, values
+
+
+def summed_up(model: Llama, both: Sequence[Tensor]) -> list[Tensor]:
+    """The other way round: the gradients of all heads that share keys and values, ``[K, ...]``."""
+    if model.heads == model.shared:
+        return list(both)
+    return [one.view(model.shared, -1, *one.shape[1:]).sum(1) for one in both]

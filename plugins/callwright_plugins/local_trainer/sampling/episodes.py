@@ -152,17 +152,15 @@ def sample_groups(
     codec = policy.codec()
     pool = pool or pipeline.pool()
     conditions = evolve(pipeline.conditions, limits=limits, progress=progress)
-    started = []
+    started: list[list[TokenEpisode]] = []
     for task in tasks:
         messages = () if policy.form == "compact" else pipeline.messages(task)  # a short prompt is made of the task
-        started.append(
-            [
-                pipeline.token_episode(
-                    task, codec, messages=messages, conditions=_of_copy(conditions, task, copy, purpose)
-                )
-                for copy in range(options.group)
-            ]
-        )
+        group: list[TokenEpisode] = []
+        for copy in range(options.group):
+            known = group[0].prompt_ids if group else None
+            drawn = _of_copy(conditions, task, copy, purpose)
+            group.append(pipeline.token_episode(task, codec, messages=messages, conditions=drawn, prompt_ids=known))
+        started.append(group)
     rows = options.sampling_rows
     if limits.single:  # whole groups: each has one prompt, which is then computed once
         rows = max(1, rows // options.group) * options.group
@@ -181,12 +179,12 @@ def sample_groups(
         drive(episodes, engine, retries=options.retries, pool=pool, at_once=at_once, ended=scoring.ended)
         del engine  # with what it kept
         lap("sampling")
-        known = iter(scoring.results(options.retries))
+        scored = iter(scoring.results(options.retries))
     groups = []
     for task, group in zip(tasks, started, strict=True):
         samples = []
         for one in group:
-            attempt, reward = next(known)
+            attempt, reward = next(scored)
             sampled = Sampled(one.response_ids, one.logprobs, attempt.truncated, one.mask)
             samples.append(ScoredSample(sampled, one, attempt, reward, judge(attempt)))
         groups.append(Group(task, group[0].prompt_ids, tuple(samples)))
