@@ -77,6 +77,11 @@ class Findings:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.notes += other.notes
 
+    def wait_for(self, process: Process, grace: float) -> None:
+        """Count the processes that live on after a command, and say what they are."""
+        self.orphans += process.orphans(grace)
+        self.notes += [f"an orphan: {words}" for words in process.left]
+
     def wrong(self, why: str) -> None:
         self.statuses += 1
         self.notes.append(why)
@@ -143,7 +148,8 @@ class Chaos:
             raise SystemExit(f"the untouched command ended with status {status}; see {process.log}")
         if not self.whole(work).exists():
             self.whole(work).symlink_to(folder.name)
-        found = Findings(trials=1, orphans=process.orphans(GRACE.get(work.executor, 5.0)))
+        found = Findings(trials=1)
+        found.wait_for(process, GRACE.get(work.executor, 5.0))
         found.compare(folder, self.whole(work), work.files)
         return found
 
@@ -161,7 +167,7 @@ class Chaos:
         # A finished output may be refused: nothing is left to do, and nothing is written over.
         if status is None or (status and not (finished and status in (1, 2))) or "Traceback" in process.said:
             found.wrong(f"the same command again ended with {status}: {last(process.said)}")
-        found.orphans += process.orphans(GRACE.get(work.executor, 5.0))
+        found.wait_for(process, GRACE.get(work.executor, 5.0))
         found.compare(out, self.whole(work), work.files)
 
     def kill(self, work: Workload, number: signal.Signals) -> Findings:
@@ -196,7 +202,7 @@ class Chaos:
             found.wrong(f"{number.name}: no word about what is kept: {last(process.said)}")
         elif begun and "Traceback" in process.said:
             found.wrong(f"{number.name}: a traceback")
-        found.orphans += process.orphans(GRACE.get(work.executor, 5.0))
+        found.wait_for(process, GRACE.get(work.executor, 5.0))
         found.beginning(out, self.whole(work), work.files, torn=number == signal.SIGKILL)
         self.again(work, out, folder / "log", found)
         return self.done(folder, found)
@@ -219,7 +225,7 @@ class Chaos:
             status = process.finish(self.patience)
             if status != 1 or "Traceback" in process.said:
                 found.wrong(f"a full disk ended it with {status}: {last(process.said)}")
-            found.orphans += process.orphans(GRACE.get(work.executor, 5.0))
+            found.wait_for(process, GRACE.get(work.executor, 5.0))
             found.beginning(out, whole, work.files, torn=False)
             if mounted:
                 subprocess.run(["mount", "-o", "remount,size=64m", str(out)], check=True)
@@ -248,7 +254,7 @@ class Chaos:
         elif not overlapped:
             found.notes.append("the first owner was done before the second was answered")
         for process in (first, second):
-            found.orphans += process.orphans(GRACE.get(work.executor, 5.0))
+            found.wait_for(process, GRACE.get(work.executor, 5.0))
         found.compare(out, self.whole(work), work.files)
         return self.done(folder, found)
 
@@ -265,7 +271,7 @@ class Chaos:
             found.notes.append("there was no worker to kill")
         if status := process.finish(self.patience):
             found.wrong(f"a dead worker ended it with {status}: {last(process.said)}")
-        found.orphans += process.orphans(GRACE.get(work.executor, 5.0))
+        found.wait_for(process, GRACE.get(work.executor, 5.0))
         found.compare(out, self.whole(work), work.files)
         return self.done(folder, found)
 
@@ -310,7 +316,7 @@ def mischief(chaos: Chaos, tool: str, executor: str, isolation: str = "auto") ->
         ):
             ended = "had to be killed" if status is None else f"ended with {status}"
             found.wrong(f"score of {name} rows {ended}: {last(process.said)}")
-        found.orphans += process.orphans(GRACE.get(executor, 5.0))
+        found.wait_for(process, GRACE.get(executor, 5.0))
         outputs[name] = read(folder / f"{name}-rewards.jsonl").splitlines()
     mine = [line for line in outputs["bad"] if b'"bad"' in line]
     others = Counter(line for line in outputs["bad"] if b'"bad"' not in line)

@@ -154,6 +154,8 @@ class Process:
                 preexec_fn=prepare,
             )
         self.seen: set[tuple[int, str]] = set()
+        #: What those were that lived on.
+        self.left: list[str] = []
 
     @property
     def said(self) -> str:
@@ -212,7 +214,9 @@ class Process:
                 words = Path(f"/proc/{pid}/cmdline").read_bytes()
             except OSError:
                 continue
-            actor = words.startswith(b"ray::") and not words.startswith(b"ray::IDLE")
+            # Ray's own agents are named like actors, and a node ends with them.
+            name = words.partition(b"\0")[0]
+            actor = name.startswith(b"ray::") and not name.startswith(b"ray::IDLE") and not name.endswith(b"Agent")
             if actor or (b"multiprocessing" in words and b"spawn_main" in words):
                 found.append(pid)
         return found
@@ -224,8 +228,10 @@ class Process:
             time.sleep(0.1)
         for pid, _ in left:
             try:
+                words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
+                self.left.append(words.decode("utf-8", "replace").strip()[:80])
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
+            except (ProcessLookupError, FileNotFoundError):
                 continue
         return len(left)
 
