@@ -30,7 +30,8 @@ def may_be_spoken(case: Case) -> bool:
 def attempt_of(case: Case, turns: Sequence[Program]) -> Attempt:
     """The attempt that some turns make of a task, with its user; no turns at all: the one that calls nothing."""
     registry, task = case.registry, case.task
-    spoken = task if turns is case.turns else evolve(task, facts={**task.facts, GOLD: _stated(turns)})
+    facts = task.facts if turns is case.turns else {**task.facts, GOLD: _stated(turns)}
+    spoken = evolve(task, facts=facts, environment=case.environment)
     parser = registry.create("parser", "json")
     sampler = registry.create("sampler", "gold" if turns else "no-call", ir="json")
     most = len(turns) + len(case.turns) + 2

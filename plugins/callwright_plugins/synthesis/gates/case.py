@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
+from callwright.environments.protocol import Environment
 from callwright.errors import DataError
 from callwright.language.program import Call, Program, revive
 from callwright.plugins import Registry
@@ -14,6 +15,7 @@ from callwright.walk.attempt import Attempt
 from callwright.walk.tasks import Answer, Task
 from callwright_plugins.synthesis.blueprints.blueprint import Blueprint
 from callwright_plugins.synthesis.dialogue.shown import World, world_of
+from callwright_plugins.synthesis.dialogue.worlds import remembering
 from callwright_plugins.synthesis.gates.running import Run, run
 
 #: Facts of tasks (docs/task-files.md).
@@ -43,10 +45,20 @@ class Case:
         key = repr([[(call.id, call.tool, call.arguments) for call in turn.calls] for turn in turns])
         found = self._runs.get(key)
         if found is None:
-            found = run(self.task, turns)
+            found = run(self.task, turns, environment=self.environment)
             if len(self._runs) < _RUNS:
                 self._runs[key] = found
         return found
+
+    @cached_property
+    def environment(self) -> Environment:
+        """That of the task, in which calls that are made again and again are executed once: so it is unless something
+        else than the calls changes the world.
+        """
+        task = self.task
+        if task.clock is not None or task.hazards is not None or task.opening is not None:
+            return task.environment
+        return remembering(task.environment)
 
     @cached_property
     def gold(self) -> Run:

@@ -199,7 +199,7 @@ def superfluous(case: Case) -> Mutant | None:
     if not extra:
         return None
     tried = [*turns[:at], evolve(turns[at], calls=(*calls, *extra))]
-    records = run(case.task, tried, judged=False).turns[-1]
+    records = run(case.task, tried, judged=False, environment=case.environment).turns[-1]
     before = records[len(calls) - 1].state if calls and records else case.nothing.first_digest
     for call, record in zip(extra, records[len(calls) :], strict=False):
         if record.outcome.executed and record.state != before:

@@ -9,6 +9,7 @@ from typing import Any
 from attrs import field, frozen
 
 from callwright.environments.goals import Comparison, Difference, Goal, check_paths, compare, equal_states
+from callwright.environments.protocol import Environment
 from callwright.errors import InfrastructureFailure
 from callwright.language.program import Program
 from callwright.walk.execution import Execution
@@ -74,9 +75,12 @@ class Run:
         return self.state is not None and other.state is not None and equal_states(self.state, other.state)
 
 
-def run(task: Task, turns: Sequence[Program], *, judged: bool = True) -> Run:
-    """Run the turns in the world of a task. One without calls lets a turn of the user pass. ``judged``: what the goal
-    came to is known of it, too.
+def run(
+    task: Task, turns: Sequence[Program], *, judged: bool = True, environment: Environment | None = None
+) -> Run:
+    """Run the turns in the world of a task. One without calls lets a turn of the user pass. ``judged``: the end state,
+    and what the goal came to, are known of it, too; else no more than its digest. ``environment`` may remember what
+    calls come to (:func:`.worlds.remembering`); without it they are made in a fresh session.
 
     Raises :class:`callwright.InfrastructureFailure` where the session is lost, and :class:`callwright.CallwrightError`
     for a world or a goal that is none.
@@ -84,17 +88,18 @@ def run(task: Task, turns: Sequence[Program], *, judged: bool = True) -> Run:
     goal = task.facts.get(GOAL)
     world: dict[str, Any] = {"scenario": task.scenario, "seed": task.seed, "clock": task.clock, "hazards": task.hazards}
     execution = Execution(
-        task.environment, task.tools, **world, opening=task.opening, appear=task.appear or None, task=task.id
+        environment or task.environment, task.tools, **world, opening=task.opening, appear=task.appear or None, task=task.id
     )
     try:
-        first, before = execution.look("goal_state"), execution.look("digest")
+        before = execution.look("digest")
+        first = execution.look("goal_state") if judged else None
         records: list[tuple[CallRecord, ...]] = []
         for turn in turns:
             trace = execution.run(turn)
             if trace.masked is not None:
                 raise InfrastructureFailure(trace.masked)
             records.append(trace.records)
-        state = execution.look("goal_state")
+        state = execution.look("goal_state") if judged else None
         reached = None if goal is None or not judged else _reached(execution, goal, first, state)
         return Run(tuple(records), state, first, execution.look("digest"), before, reached)
     finally:
