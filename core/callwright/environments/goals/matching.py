@@ -87,6 +87,8 @@ class _Search:
             return None
         if self.expected.under(str) == self.goal:  # the same names in the same places
             return {name: name for name in names}
+        if not names:
+            return None
         colours = self._refined((dict.fromkeys(names, 0), dict.fromkeys(others, 0)))
         if colours is None:
             return None

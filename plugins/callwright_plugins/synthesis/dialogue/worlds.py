@@ -57,6 +57,12 @@ def remembering(environment: Environment) -> Environment:
     return made  # type: ignore[no-any-return]
 
 
+def is_remembered(environment: Environment, scenario: str, seed: int) -> bool:
+    """Whether sessions of an environment of :func:`remembering` execute each call once in this world."""
+    inner: Any = getattr(environment, "_inner", None)
+    return inner is not None and isinstance(_first(inner, scenario, seed), Remembered)
+
+
 @functools.cache
 def _remembering_class(kind: type[Any]) -> type[RememberingEnvironment]:
     """A class of its own for each class of environments: what one can do is looked up by its class, once."""

@@ -35,6 +35,8 @@ def attempt_of(case: Case, turns: Sequence[Program]) -> Attempt:
     parser = registry.create("parser", "json")
     sampler = registry.create("sampler", "gold" if turns else "no-call", ir="json")
     most = len(turns) + len(case.turns) + 2
+    if not turns and case.goes_by_calls:
+        most = 1  # whoever calls nothing has done nothing after one turn as after ten
     conditions = Conditions(limits=TurnLimits(assistant_turns=most, user_turns=most))
     made = Conversation(spoken, parser, [Message.user(task.query)], conditions)
     while not made.over:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
+
+from attrs import evolve
 
 from callwright.environments.protocol import Environment
 from callwright.errors import DataError
@@ -15,8 +17,8 @@ from callwright.walk.attempt import Attempt
 from callwright.walk.tasks import Answer, Task
 from callwright_plugins.synthesis.blueprints.blueprint import Blueprint
 from callwright_plugins.synthesis.dialogue.shown import World, world_of
-from callwright_plugins.synthesis.dialogue.worlds import remembering
-from callwright_plugins.synthesis.gates.running import Run, run
+from callwright_plugins.synthesis.dialogue.worlds import is_remembered, remembering
+from callwright_plugins.synthesis.gates.running import Run, Shown, run
 
 #: Facts of tasks (docs/task-files.md).
 GOLD: Final = "gold"
@@ -37,6 +39,9 @@ class Case:
         self.task, self.blueprint, self.registry = task, blueprint, registry
         self.turns = _turns(task)
         self._runs: dict[str, Run] = {}
+        self._found: dict[Callable[[Case], Any], Any] = {}
+        #: By digest: how the state compares with the one that the goal shows.
+        self._shown: dict[str, Shown] = {}
         #: The reference as an episode, once somebody has spoken it.
         self.attempt: Attempt | None = None
 
@@ -46,6 +51,8 @@ class Case:
         found = self._runs.get(key)
         if found is None:
             found = run(self.task, turns, environment=self.environment)
+            if isinstance(found.reached, Shown):
+                found = evolve(found, reached=self._shown.setdefault(found.digest, found.reached))
             if len(self._runs) < _RUNS:
                 self._runs[key] = found
         return found
@@ -61,6 +68,19 @@ class Case:
         return remembering(task.environment)
 
     @cached_property
+    def goes_by_calls(self) -> bool:
+        """Whether nothing but calls changes its world, and its user makes none: then words are nothing but words."""
+        user = self.task.user
+        if user is not None:
+            then = user.options.get("then") or ()
+            acts = any(isinstance(one, Mapping) and one.get("calls") for one in then)
+            if user.name != "scripted" or acts or user.options.get("does"):
+                return False
+        if self.environment is self.task.environment:
+            return False
+        return is_remembered(self.environment, self.task.scenario, self.task.seed)
+
+    @cached_property
     def gold(self) -> Run:
         """What the reference comes to."""
         return self.run(self.turns)
@@ -74,6 +94,12 @@ class Case:
     def world(self) -> World:
         """What the tools that only look show of the world of the task."""
         return world_of(self.task)
+
+    def once(self, found: Callable[[Case], Any]) -> Any:
+        """What a function finds out about the case: once, whoever asks."""
+        if found not in self._found:
+            self._found[found] = found(self)
+        return self._found[found]
 
     @property
     def has_goal(self) -> bool:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from callwright.environments.goals import Comparison, Difference, Goal, check_paths, compare, equal_states
 from callwright.environments.protocol import Environment
 from callwright.errors import InfrastructureFailure
-from callwright.language.program import Program
+from callwright.language.program import Call, Program
 from callwright.walk.execution import Execution
 from callwright.walk.tasks import Task
-from callwright.walk.trace import CallRecord
+from callwright.walk.trace import CallRecord, Trace
 from callwright.walk.users.world import GOAL
 
 
@@ -75,6 +75,42 @@ class Run:
         return self.state is not None and other.state is not None and equal_states(self.state, other.state)
 
 
+def further(
+    task: Task, turns: Sequence[Program], calls: Iterable[Call], environment: Environment
+) -> Iterator[tuple[Call, str, CallRecord]]:
+    """Further calls in the last of some turns, one after the other as they are asked for: each with the digest before
+    it, and its record. What is not asked for is not made.
+
+    Raises as :func:`run` does.
+    """
+    execution = _execution(task, environment)
+    try:
+        for turn in turns[:-1]:
+            _traced(execution, turn)
+        last = turns[-1]
+        before, begun = "", False
+        for call in calls:
+            program = evolve(last, calls=(call,) if begun else (*last.calls, call))
+            trace = _traced(execution, program, goes_on=begun)
+            states = [trace.state, *(record.state for record in trace.records)]
+            before, begun = states[-2], True
+            yield call, before, trace.records[-1]
+    finally:
+        execution.close()
+
+
+def _execution(task: Task, environment: Environment) -> Execution:
+    world: dict[str, Any] = {"scenario": task.scenario, "seed": task.seed, "clock": task.clock, "hazards": task.hazards}
+    return Execution(environment, task.tools, **world, opening=task.opening, appear=task.appear or None, task=task.id)
+
+
+def _traced(execution: Execution, program: Program, *, goes_on: bool = False) -> Trace:
+    trace = execution.run(program, goes_on=goes_on)
+    if trace.masked is not None:
+        raise InfrastructureFailure(trace.masked)
+    return trace
+
+
 def run(
     task: Task, turns: Sequence[Program], *, judged: bool = True, environment: Environment | None = None
 ) -> Run:
@@ -86,19 +122,11 @@ def run(
     for a world or a goal that is none.
     """
     goal = task.facts.get(GOAL)
-    world: dict[str, Any] = {"scenario": task.scenario, "seed": task.seed, "clock": task.clock, "hazards": task.hazards}
-    execution = Execution(
-        environment or task.environment, task.tools, **world, opening=task.opening, appear=task.appear or None, task=task.id
-    )
+    execution = _execution(task, environment or task.environment)
     try:
         before = execution.look("digest")
         first = execution.look("goal_state") if judged else None
-        records: list[tuple[CallRecord, ...]] = []
-        for turn in turns:
-            trace = execution.run(turn)
-            if trace.masked is not None:
-                raise InfrastructureFailure(trace.masked)
-            records.append(trace.records)
+        records = [_traced(execution, turn).records for turn in turns]
         state = execution.look("goal_state") if judged else None
         reached = None if goal is None or not judged else _reached(execution, goal, first, state)
         return Run(tuple(records), state, first, execution.look("digest"), before, reached)
