@@ -60,6 +60,8 @@ def is_right(case: Case, turns: Sequence[Program]) -> bool:
     """
     if not may_be_spoken(case):
         return case.earns(case.run(turns))
+    if not turns and case.goes_by_calls and case.has_goal and not case.task.instances:
+        return case.nothing.reached is not None and case.nothing.reached.equal
     verdict = judge(gold_attempt(case) if turns is case.turns else attempt_of(case, turns))
     if verdict.masked:
         raise InfrastructureFailure(f"the session of task {case.task.id!r} was lost")

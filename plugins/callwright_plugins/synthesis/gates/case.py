@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from attrs import evolve
 
+from callwright.environments.goals import Standard
 from callwright.environments.protocol import Environment
 from callwright.errors import DataError
 from callwright.language.program import Call, Program, revive
@@ -18,9 +19,10 @@ from callwright.walk.tasks import Answer, Task
 from callwright_plugins.synthesis.blueprints.blueprint import Blueprint
 from callwright_plugins.synthesis.dialogue.shown import World, world_of
 from callwright_plugins.synthesis.dialogue.worlds import is_remembered, remembering
-from callwright_plugins.synthesis.gates.running import Run, Shown, run
+from callwright_plugins.synthesis.gates.running import Run, Shown, run, shown_state
 
 #: Facts of tasks (docs/task-files.md).
+GOAL: Final = "goal"
 GOLD: Final = "gold"
 KIND: Final = "kind"
 CHANGES_NOTHING: Final = "changes_nothing"
@@ -50,7 +52,7 @@ class Case:
         key = repr([[(call.id, call.tool, call.arguments) for call in turn.calls] for turn in turns])
         found = self._runs.get(key)
         if found is None:
-            found = run(self.task, turns, environment=self.environment)
+            found = run(self.task, turns, environment=self.environment, standard=self._standard)
             if isinstance(found.reached, Shown):
                 found = evolve(found, reached=self._shown.setdefault(found.digest, found.reached))
             if len(self._runs) < _RUNS:
@@ -66,6 +68,11 @@ class Case:
         if task.clock is not None or task.hazards is not None or task.opening is not None:
             return task.environment
         return remembering(task.environment)
+
+    @cached_property
+    def _standard(self) -> Standard | None:
+        shown = shown_state(self.task.facts.get(GOAL))
+        return None if shown is None else Standard(shown)
 
     @cached_property
     def goes_by_calls(self) -> bool:

@@ -8,7 +8,15 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from callwright.environments.goals import Comparison, Difference, Goal, check_paths, compare, equal_states
+from callwright.environments.goals import (
+    Comparison,
+    Difference,
+    Goal,
+    Standard,
+    check_paths,
+    compare,
+    equal_states,
+)
 from callwright.environments.protocol import Environment
 from callwright.errors import InfrastructureFailure
 from callwright.language.program import Call, Program
@@ -22,18 +30,18 @@ from callwright.walk.users.world import GOAL
 class Shown:
     """How a state compares with the one that a goal shows. Only whether they are equal is found out for most runs."""
 
-    expected: Any = field(repr=False)
+    standard: Standard = field(repr=False)
     found: Any = field(repr=False)
 
     @cached_property
     def equal(self) -> bool:
         """Whether nothing differs."""
-        return equal_states(self.expected, self.found)
+        return self.standard.equals(self.found)
 
     @cached_property
     def differences(self) -> tuple[Difference, ...]:
         """What differs."""
-        return compare(None, self.expected, self.found).differences
+        return compare(None, self.standard.state, self.found).differences
 
 
 @frozen(eq=False)
@@ -112,11 +120,16 @@ def _traced(execution: Execution, program: Program, *, goes_on: bool = False) ->
 
 
 def run(
-    task: Task, turns: Sequence[Program], *, judged: bool = True, environment: Environment | None = None
+    task: Task,
+    turns: Sequence[Program],
+    *,
+    judged: bool = True,
+    environment: Environment | None = None,
+    standard: Standard | None = None,
 ) -> Run:
     """Run the turns in the world of a task. One without calls lets a turn of the user pass. ``judged``: the end state,
     and what the goal came to, are known of it, too; else no more than its digest. ``environment`` may remember what
-    calls come to (:func:`.worlds.remembering`); without it they are made in a fresh session.
+    calls come to (:func:`.worlds.remembering`); without it they are made in a fresh session. ``standard`` is the state that the goal shows, where that was read already.
 
     Raises :class:`callwright.InfrastructureFailure` where the session is lost, and :class:`callwright.CallwrightError`
     for a world or a goal that is none.
@@ -128,7 +141,7 @@ def run(
         first = execution.look("goal_state") if judged else None
         records = [_traced(execution, turn).records for turn in turns]
         state = execution.look("goal_state") if judged else None
-        reached = None if goal is None or not judged else _reached(execution, goal, first, state)
+        reached = None if goal is None or not judged else _reached(execution, goal, first, state, standard)
         return Run(tuple(records), state, first, execution.look("digest"), before, reached)
     finally:
         execution.close()
@@ -139,9 +152,11 @@ def shown_state(goal: Any) -> Any:
     return goal.get("state") if isinstance(goal, Mapping) and "state" in goal else None
 
 
-def _reached(execution: Execution, goal: Any, first: Any, state: Any) -> Comparison | Shown:
+def _reached(
+    execution: Execution, goal: Any, first: Any, state: Any, standard: Standard | None
+) -> Comparison | Shown:
     shown = shown_state(goal)
     if state is not None and shown is not None and set(goal) == {"state"}:
-        return Shown(shown, state)
+        return Shown(standard or Standard(shown), state)
     found: Comparison | None = execution.look("goal", goal)
     return found if found is not None else check_paths(Goal.from_json(goal), first, state)
