@@ -47,7 +47,6 @@ from callwright.training.synthesis.work import (
     halves,
     joined,
     lost_unit,
-    make_unit,
     make_units,
     plan_units,
 )
@@ -236,7 +235,7 @@ class Synthesis:
             rows: list[Row] = []
             last = time.monotonic()
             for number, unit in jobs:
-                rows.append(make_unit(self.here, number, unit))
+                rows += make_units(self.here, [(number, unit)])
                 if len(rows) >= _TOGETHER or time.monotonic() - last >= _PAUSE:
                     yield rows
                     rows, last = [], time.monotonic()

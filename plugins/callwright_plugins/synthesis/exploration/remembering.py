@@ -46,7 +46,7 @@ class _Place:
         found = self.calls.get(key)
         if found is None:
             session = self.session.fork()
-            outcome = getattr(session, by)(tool, copied(arguments))
+            outcome: Outcome = getattr(session, by)(tool, copied(arguments))
             digest = session.digest()
             there = self if digest == self.digest else self.world.get(digest)
             if there is None:
@@ -137,9 +137,11 @@ class Remembered:
 
     def forget(self) -> None:
         """Let go of what calls from here came to: other conversations are about other worlds."""
-        self.place.calls.clear()
-        self.place.world.clear()
-        self.place.world[self.place.digest] = self.place
+        places = self.place.world
+        for one in places.values():
+            one.calls.clear()  # which lead from place to place, and back again
+        places.clear()
+        places[self.place.digest] = self.place
 
     def close(self) -> None:
         """Give the session back that it was made of; nothing for a fork."""
