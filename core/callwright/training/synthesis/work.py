@@ -79,6 +79,8 @@ class Opened:
     teacher: Teacher | None
     #: Further ones that rows state: a task among tools of other environments has a composed one.
     others: dict[Stated, Environment] = field(factory=dict, repr=False)
+    #: By number of the environment: what reads rows again, which keeps the tools that it has met.
+    readers: dict[int, TaskReader] = field(factory=dict, repr=False)
 
     def materials(self, number: int) -> Materials:
         """What tasks of an environment are made of."""
@@ -241,7 +243,7 @@ def _check(opened: Opened, number: int, unit: Unit, made: Accepted) -> None:
         return opened.others[one]
 
     try:
-        TaskReader(known).task(made.row)
+        opened.readers.setdefault(number, TaskReader(known)).task(made.row)
     except UsageError as error:
         raise ComponentError(
             f"the synthesizer {opened.synthesizer.name!r} made a row of unit {unit.id!r} that is no task: {error}"

@@ -44,13 +44,14 @@ class Context:
         self.bank, self.now = Bank(), now
         #: What was asked before, until something is taken up. Places are told by the tuple that they came in, which
         #: stands beside what it led to: it would take long to hash.
-        self._states: dict[tuple[Key, int], tuple[tuple[Place, ...], dict[Place, Key]]] = {}
+        self._states: dict[tuple[Key, int], tuple[tuple[Place, ...], dict[int, Key]]] = {}
+        self._wanted: dict[int, tuple[tuple[tuple[Place, Key], ...], list[tuple[int, Key]]]] = {}
         self._beside: dict[tuple[Key, int], tuple[tuple[Place, ...], list[Key]]] = {}
         self._there: dict[int, tuple[tuple[Place, ...], list[Place]]] = {}
         self._held: dict[int, tuple[tuple[Place, ...], list[int], dict[Key, None]]] = {}
         self._likeness: dict[tuple[Key, int, int], tuple[Any, Any, int]] = {}
         self._around: dict[Key, list[Key]] = {}
-        self._marks: dict[int, list[tuple[int, Place, Key]]] = {}
+        self._marks: dict[int, list[tuple[int, Key]]] = {}
 
     def absorb(self, tool: str, arguments: Mapping[str, Any], result: Any) -> None:
         """Take up a result and what was asked for it."""
@@ -67,8 +68,9 @@ class Context:
         self.bank.know(who, named, known)
 
     def _forget(self) -> None:
-        for known in (self._states, self._beside, self._there, self._held, self._likeness, self._around, self._marks):
-            known.clear()  # type: ignore[attr-defined]
+        found: tuple[dict[Any, Any], ...] = (self._states, self._wanted, self._beside, self._there, self._held)
+        for known in (*found, self._likeness, self._around, self._marks):
+            known.clear()
 
     def values(self, place: Place) -> list[Key]:
         """The values that stood there, in the order in which they were met."""
@@ -90,6 +92,10 @@ class Context:
 
     def states(self, key: Key, places: tuple[Place, ...]) -> dict[Place, Key]:
         """What state a thing is in: values of few kinds, such as ``status``, in the objects that its id stands in."""
+        return {self.bank.places[number]: state for number, state in self._states_by_number(key, places).items()}
+
+    def _states_by_number(self, key: Key, places: tuple[Place, ...]) -> dict[int, Key]:
+        """The same by the numbers of the places, which are quicker to look up."""
         known = self._states.get((key, id(places)))
         if known is None or known[0] is not places:
             known = self._states[key, id(places)] = places, self._find_states(key, places)
@@ -113,27 +119,35 @@ class Context:
         """In how many respects a thing is in this state."""
         known = self._likeness.get((key, id(places), id(state)))
         if known is None or known[0] is not places or known[1] is not state:
-            states = self.states(key, places)
-            worth = sum(states.get(place) == wanted for place, wanted in dict(state).items())
+            states = self._states_by_number(key, places)
+            worth = sum(states.get(number) == wanted for number, wanted in self._numbered(state))
             known = self._likeness[key, id(places), id(state)] = places, state, worth
         return known[2]
 
-    def _find_states(self, key: Key, places: tuple[Place, ...]) -> dict[Place, Key]:
+    def _numbered(self, state: tuple[tuple[Place, Key], ...]) -> list[tuple[int, Key]]:
+        known = self._wanted.get(id(state))
+        if known is None or known[0] is not state:
+            numbers = self.bank.numbers
+            wanted = [(numbers[place], key) for place, key in dict(state).items() if place in numbers]
+            known = self._wanted[id(state)] = state, wanted
+        return known[1]
+
+    def _find_states(self, key: Key, places: tuple[Place, ...]) -> dict[int, Key]:
         numbers, _ = self._held_at(places)
-        found: dict[Place, Key] = {}
+        found: dict[int, Key] = {}
         for record in self.bank.where.get(key, ())[-4:]:
             held = self.bank.records[record]
             if any(number in held for number in numbers):
-                found.update((told, state) for other, told, state in self._marked(record) if other not in numbers)
+                found.update(mark for mark in self._marked(record) if mark[0] not in numbers)
         return found
 
-    def _marked(self, record: int) -> list[tuple[int, Place, Key]]:
+    def _marked(self, record: int) -> list[tuple[int, Key]]:
         """The values of an object that say what state it is in."""
         known = self._marks.get(record)
         if known is None:
             bank = self.bank
             known = self._marks[record] = [
-                (number, told, keys[0])
+                (number, keys[0])
                 for number, keys in bank.records[record].items()
                 for told in (bank.places[number],)
                 if len(bank.values[number]) <= _STATES
