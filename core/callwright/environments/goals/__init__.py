@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from callwright.environments.goals.comparing import Comparison, Difference, Standard, compare, equal_states
+from callwright.environments.goals.comparing import Comparison, Difference, compare, equal_states
 from callwright.environments.goals.goal import Changed, Goal, Holds, check_paths, check_rows
 from callwright.environments.goals.states import end_state
 

@@ -7,7 +7,7 @@ drawn with its customer. A sample is good for several conversations (Prove's *k*
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 

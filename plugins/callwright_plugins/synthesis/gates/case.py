@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from attrs import evolve
 
-from callwright.environments.goals import Standard
+from callwright.environments.goals.comparing import Standard
 from callwright.environments.protocol import Environment
 from callwright.errors import DataError
 from callwright.language.program import Call, Program, revive

@@ -8,15 +8,8 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from callwright.environments.goals import (
-    Comparison,
-    Difference,
-    Goal,
-    Standard,
-    check_paths,
-    compare,
-    equal_states,
-)
+from callwright.environments.goals import Comparison, Difference, Goal, check_paths, compare, equal_states
+from callwright.environments.goals.comparing import Standard
 from callwright.environments.protocol import Environment
 from callwright.errors import InfrastructureFailure
 from callwright.language.program import Call, Program
@@ -127,9 +120,11 @@ def run(
     environment: Environment | None = None,
     standard: Standard | None = None,
 ) -> Run:
-    """Run the turns in the world of a task. One without calls lets a turn of the user pass. ``judged``: the end state,
-    and what the goal came to, are known of it, too; else no more than its digest. ``environment`` may remember what
-    calls come to (:func:`.worlds.remembering`); without it they are made in a fresh session. ``standard`` is the state that the goal shows, where that was read already.
+    """Run the turns in the world of a task. One without calls lets a turn of the user pass.
+
+    ``judged``: the end state, and what the goal came to, are known of it, too; else no more than its digest.
+    ``environment`` may remember what calls come to (:func:`.worlds.remembering`); without it they are made in a fresh
+    session. ``standard`` is the state that the goal shows, where that was read already.
 
     Raises :class:`callwright.InfrastructureFailure` where the session is lost, and :class:`callwright.CallwrightError`
     for a world or a goal that is none.
@@ -152,9 +147,7 @@ def shown_state(goal: Any) -> Any:
     return goal.get("state") if isinstance(goal, Mapping) and "state" in goal else None
 
 
-def _reached(
-    execution: Execution, goal: Any, first: Any, state: Any, standard: Standard | None
-) -> Comparison | Shown:
+def _reached(execution: Execution, goal: Any, first: Any, state: Any, standard: Standard | None) -> Comparison | Shown:
     shown = shown_state(goal)
     if state is not None and shown is not None and set(goal) == {"state"}:
         return Shown(standard or Standard(shown), state)
