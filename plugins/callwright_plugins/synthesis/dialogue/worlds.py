@@ -80,7 +80,10 @@ def _first(environment: Environment, scenario: str, seed: int) -> Any:
             session = Remembered.of(session)
         kept[key] = environment, session  # the environment, so that its id stays its own
         if len(kept) > _KEPT:
-            kept.popitem(last=False)[1][1].close()
+            _, gone = kept.popitem(last=False)[1]
+            if isinstance(gone, Remembered):
+                gone.forget()  # places know one another: none would go by itself
+            gone.close()
     kept.move_to_end(key)
     first = kept[key][1]
     if isinstance(first, Remembered) and first.places > _PLACES:
