@@ -460,9 +460,15 @@ def _check_kind(kind: str) -> None:
 
 def _parameters(factory: Any) -> Mapping[str, inspect.Parameter]:
     try:
-        return inspect.signature(factory).parameters
-    except (TypeError, ValueError):
+        return _signature(factory).parameters
+    except (TypeError, ValueError):  # it has none that is known
         return {}
+
+
+@functools.lru_cache(maxsize=256)
+def _signature(factory: Any) -> inspect.Signature:
+    """Read once: whoever makes a component for every episode would spend most of the time on it."""
+    return inspect.signature(factory)
 
 
 def _read(table: type[OptionTable], kind: str, name: str, options: dict[str, Any]) -> dict[str, Any]:

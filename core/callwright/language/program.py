@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Final, Generic, Literal, TypeVar
 
 from attrs import field, frozen
@@ -24,6 +25,8 @@ NO_CALL: Final = -1
 EARLIER: Final = 10**9
 #: ``API_RESPONSE_3``, ``API_RESPONSE_3.field``, ``API_RESPONSE_3.items[0].sku``
 _REFERENCE = re.compile(r"API_RESPONSE_([0-9]{1,9})((?:\.[^.\[\]]+|\[[0-9]{1,9}\])*)", re.DOTALL)
+#: Characters of a reference that is remembered once it was read.
+_SHORT: Final = 80
 _SEGMENT = re.compile(r"\.([^.\[\]]+)|\[([0-9]{1,9})\]")
 
 
@@ -67,11 +70,7 @@ class Reference:
         """
         if not text.startswith(PREFIX):
             return None
-        match = _REFERENCE.fullmatch(text)
-        if match is None:
-            return cls(NO_CALL, (text[len(PREFIX) :],))
-        path = tuple(key if key else int(index) for key, index in _SEGMENT.findall(match[2])) if match[2] else ()
-        return cls(int(match[1]), path)
+        return _reference(text) if len(text) <= _SHORT else _read(text)
 
     def __str__(self) -> str:
         if self.call == NO_CALL:
@@ -80,6 +79,18 @@ class Reference:
             return f"{PREFIX}{self.call}"
         tail = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in self.path)
         return f"{PREFIX}{self.call}{tail}" if self.call < EARLIER else f"{handle_of(self.call - EARLIER)}{tail}"
+
+
+def _read(text: str) -> Reference:
+    match = _REFERENCE.fullmatch(text)
+    if match is None:
+        return Reference(NO_CALL, (text[len(PREFIX) :],))
+    path = tuple(key if key else int(index) for key, index in _SEGMENT.findall(match[2])) if match[2] else ()
+    return Reference(int(match[1]), path)
+
+
+#: Read once, where they are short: the same few are met again and again.
+_reference = lru_cache(maxsize=2048)(_read)
 
 
 def handle_of(number: int) -> str:

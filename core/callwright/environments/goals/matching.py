@@ -72,6 +72,10 @@ class _Side:
         return tuple(sorted(repr((label, written(value, naming))) for label, value in self.holding[name]))
 
 
+def _nameless(name: str) -> str:
+    return ""
+
+
 _Colours: TypeAlias = tuple[dict[str, int], dict[str, int]]
 
 
@@ -85,8 +89,12 @@ class _Search:
         names, others = self.expected.holding, self.found.holding
         if len(names) != len(others):
             return None
+        if names and self.expected.under(_nameless) != self.found.under(_nameless):
+            return None  # they differ in more than names
         if self.expected.under(str) == self.goal:  # the same names in the same places
             return {name: name for name in names}
+        if not names:
+            return None
         colours = self._refined((dict.fromkeys(names, 0), dict.fromkeys(others, 0)))
         if colours is None:
             return None

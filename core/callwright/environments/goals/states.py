@@ -75,7 +75,8 @@ def end_state(world: World) -> dict[str, EndState]:
             if parts:
                 tables[table.name] = parts
     _forget_replaced(world, made, tables)
-    return {"form": ROWS, "made": sorted(made & set(_words(tables))), "tables": tables}
+    # Of long texts the words are many: they are looked for only where something was named.
+    return {"form": ROWS, "made": sorted(made & set(_words(tables))) if made else [], "tables": tables}
 
 
 def _forget_replaced(world: World, made: set[str], tables: dict[str, dict[str, list[Any]]]) -> None:

@@ -47,7 +47,6 @@ from callwright.training.synthesis.work import (
     halves,
     joined,
     lost_unit,
-    make_unit,
     make_units,
     plan_units,
 )
@@ -66,8 +65,12 @@ UNITS: Final = "units.jsonl"
 REPLIES: Final = "replies.sqlite"
 REJECTED: Final = "rejected.jsonl"
 MANIFEST: Final = "manifest.json"
-#: Units that a worker is given at a time.
+#: Units that a worker is given at a time: at least, and at most where no teacher has to be waited for. Neighbours of a
+#: plan have much in common, such as their world, which each worker would make for itself.
 BATCH: Final = 8
+LARGE_BATCH: Final = 96
+#: Batches for each worker at least, so that none is idle in the end.
+_BATCHES: Final = 12
 #: In one process: units that are written together, and seconds after which those that are there are written.
 _TOGETHER: Final = 64
 _PAUSE: Final = 0.2
@@ -86,11 +89,13 @@ class Synthesis:
     executor: Executor
     folder: Path
     accept_changes: bool = False
-    #: Seconds that a worker may take over :data:`BATCH` units.
+    #: Seconds that a worker may take over a batch of units.
     stuck_after: float = STUCK_AFTER
     say: Callable[[str], object] = str
     _digests: DigestedRows = field(init=False)
     _mixture: Mixture | None = field(init=False, default=None)
+    #: Of each unit that is done, in their order, whether it was accepted.
+    _accepted: list[bool] = field(init=False, factory=list)
 
     def __attrs_post_init__(self) -> None:
         self._digests = DigestedRows(self.folder / UNITS)
@@ -121,17 +126,21 @@ class Synthesis:
             kept = self._resume(jobs)
             yields = Yields(planned=len(jobs))
             for row in _read(self.folder / UNITS):
-                yields.add(row)
+                self._take(row, yields)
             self._limit_cost()
             reporter.start("units", len(jobs), kept)
             for rows in self._made(executor, jobs[kept:]):
                 self._digests.append(rows)
                 for row in rows:
-                    yields.add(row)
+                    self._take(row, yields)
                 figures = {"yield": yields.accepted / max(1, yields.accepted + yields.rejected.total())}
                 reporter.advance(len(rows), **figures, **({"cost": yields.cost} if yields.usages else {}))
         reporter.finish()
         return self._compare(jobs, yields)
+
+    def _take(self, row: Row, yields: Yields) -> None:
+        yields.add(row)
+        self._accepted.append("accepted" in row)
 
     # Going on ---------------------------------------------------------------------------------------------------------
 
@@ -226,7 +235,7 @@ class Synthesis:
             rows: list[Row] = []
             last = time.monotonic()
             for number, unit in jobs:
-                rows.append(make_unit(self.here, number, unit))
+                rows += make_units(self.here, [(number, unit)])
                 if len(rows) >= _TOGETHER or time.monotonic() - last >= _PAUSE:
                     yield rows
                     rows, last = [], time.monotonic()
@@ -236,7 +245,10 @@ class Synthesis:
         prepare: Callable[[], Opened] = self.request.open if executor.name in ELSEWHERE else partial(_given, self.here)
         salvage: Salvage[Sequence[Job], list[Row]] = Salvage(halves, joined, lost_unit)
         work: ChunkWork[Opened, Sequence[Job], list[Row]] = ChunkWork(prepare, make_units, salvage, self.stuck_after)
-        yield from executor.map(work, [jobs[start : start + BATCH] for start in range(0, len(jobs), BATCH)])
+        size = BATCH
+        if self.here.teacher is None:
+            size = max(BATCH, min(LARGE_BATCH, len(jobs) // (_BATCHES * executor.workers)))
+        yield from executor.map(work, [jobs[start : start + size] for start in range(0, len(jobs), size)])
 
     # Ending -----------------------------------------------------------------------------------------------------------
 
@@ -247,7 +259,7 @@ class Synthesis:
     def _compare(self, jobs: Sequence[Job], yields: Yields) -> dict[str, Any]:
         """Compare all that was accepted, and write what is left."""
         units = _Units(self.folder / UNITS)
-        places = [place for place, row in enumerate(units) if "accepted" in row]
+        places = [place for place, accepted in enumerate(self._accepted) if accepted]
         gone = {
             place: said.to_json()
             for place, said in zip(places, self._compared(_Accepted(jobs, units, places)), strict=True)
@@ -323,9 +335,10 @@ class Synthesis:
 
     def _write_rejected(self, jobs: Sequence[Job], units: _Units, gone: Mapping[int, Mapping[str, Any]]) -> None:
         lines = bytearray()
-        for place, row in enumerate(units):
-            said = row.get("rejected") or gone.get(place)
-            if said is not None:
+        for place, accepted in enumerate(self._accepted):
+            if not accepted or place in gone:
+                row = units[place]
+                said = row.get("rejected") or gone[place]
                 environment = self.here.stated[jobs[place][0]].to_json()
                 told = {"environment": environment, "unit": row["unit"], "index": row["index"], **said}
                 task = row.get("accepted", {}).get("row", {}).get("id")

@@ -8,7 +8,7 @@ from typing import Any
 from attrs import Attribute, field, frozen
 
 from callwright.errors import ComponentError, DataError
-from callwright.language.long_numbers import json_text, json_value
+from callwright.language.plain_json import survives_json
 
 
 def _name(instance: Any, attribute: Attribute[Any], value: Any) -> None:
@@ -24,7 +24,7 @@ def _number(instance: Any, attribute: Attribute[Any], value: Any) -> None:
 
 def _json(instance: Any, attribute: Attribute[Any], value: Any) -> None:
     try:
-        same = json_value(json_text(value, allow_nan=False)) == value
+        same = survives_json(value)
     except (TypeError, ValueError, RecursionError):
         same = False
     if not same or not isinstance(value, Mapping):

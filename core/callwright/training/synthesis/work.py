@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 
 from attrs import evolve, field, frozen
@@ -39,7 +40,7 @@ Row = dict[str, Any]
 MOST: Final = "max_cost"
 #: The stage of what no synthesizer said: machinery failed, or workers were lost.
 MACHINERY: Final = "machinery"
-#: After how many new objects garbage is looked for, and how often among older ones, while a plan is made.
+#: After how many new objects garbage is looked for, and how often among older ones, while units are planned and made.
 _SELDOM: Final = (10_000, 20, 20)
 
 
@@ -78,6 +79,8 @@ class Opened:
     teacher: Teacher | None
     #: Further ones that rows state: a task among tools of other environments has a composed one.
     others: dict[Stated, Environment] = field(factory=dict, repr=False)
+    #: By number of the environment: what reads rows again, which keeps the tools that it has met.
+    readers: dict[int, TaskReader] = field(factory=dict, repr=False)
 
     def materials(self, number: int) -> Materials:
         """What tasks of an environment are made of."""
@@ -166,20 +169,30 @@ def plan_units(opened: Opened, number: int) -> list[Unit]:
     return units
 
 
+_guard: Final = Lock()
+#: What was set before by the first of those who have garbage looked for seldom, one for each of them.
+_before: Final[list[tuple[int, int, int]]] = []
+
+
 @contextmanager
 def _seldom_collected() -> Iterator[None]:
-    """A plan keeps nearly all that it makes: to look through it for garbage was a tenth of the time."""
-    before = gc.get_threshold()
-    gc.set_threshold(*_SELDOM)
+    """Worlds and plans stay, and hold many objects: to look through them for garbage was a tenth of the time."""
+    with _guard:
+        _before.append(_before[0] if _before else gc.get_threshold())
+        gc.set_threshold(*_SELDOM)
     try:
         yield
     finally:
-        gc.set_threshold(*before)
+        with _guard:
+            before = _before.pop()
+            if not _before:
+                gc.set_threshold(*before)
 
 
 def make_units(opened: Opened, jobs: Sequence[Job]) -> list[Row]:
     """What came of units, as rows."""
-    return [make_unit(opened, number, unit) for number, unit in jobs]
+    with _seldom_collected():
+        return [make_unit(opened, number, unit) for number, unit in jobs]
 
 
 def make_unit(opened: Opened, number: int, unit: Unit) -> Row:
@@ -230,7 +243,7 @@ def _check(opened: Opened, number: int, unit: Unit, made: Accepted) -> None:
         return opened.others[one]
 
     try:
-        TaskReader(known).task(made.row)
+        opened.readers.setdefault(number, TaskReader(known)).task(made.row)
     except UsageError as error:
         raise ComponentError(
             f"the synthesizer {opened.synthesizer.name!r} made a row of unit {unit.id!r} that is no task: {error}"

@@ -18,7 +18,7 @@ from callwright.environments.hazards.policy import read_hazards
 from callwright.environments.living.policy import read_policy
 from callwright.environments.protocol import Environment
 from callwright.errors import DataError, UnknownName, UsageError
-from callwright.language.long_numbers import json_text, json_value
+from callwright.language.plain_json import survives_json
 from callwright.language.program import Call, Program, plain, revive
 from callwright.plugins import Registry
 from callwright.walk.openings.opening import Opening
@@ -93,7 +93,7 @@ def answer_row(what: str, answer: Answer) -> Any:
 def _json(what: str, value: Any) -> Any:
     """A value that is read back as it is: JSON without tuples, sets, NaN and keys that are no texts."""
     try:
-        same = json_value(json_text(value, allow_nan=False)) == value
+        same = survives_json(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise UsageError(f"{what} holds what is no JSON: {error}") from error
     if not same:

@@ -27,7 +27,7 @@ from callwright_plugins.synthesis.blueprints.shapes import (
     Written,
     leaves_of,
 )
-from callwright_plugins.synthesis.exploration.values import Key, Place, key_of, value_of
+from callwright_plugins.synthesis.exploration.values import Key, key_of, value_of
 from callwright_plugins.synthesis.graph.effects import state_of
 from callwright_plugins.synthesis.graph.references import located, place_name, replaced, value_at
 
@@ -340,8 +340,7 @@ class _Filling:
         few = rng.sample(candidates, min(_LOOKED_AT, len(candidates)))
         found = few[0]
         if variable.state and rng.random() < 0.7:
-            wanted = dict(variable.state)
-            found = max(few, key=lambda key: self._alike(key, variable.sources, wanted))
+            found = max(few, key=lambda key: binder.context.likeness(key, variable.sources, variable.state))
         self.entities[number] = found
         return value_of(found)
 
@@ -350,10 +349,6 @@ class _Filling:
         variables = self.shape.variables
         later = [other for other, one in enumerate(variables) if number in one.beside]
         return [*variables[number].beside, *later]
-
-    def _alike(self, key: Key, sources: tuple[Place, ...], wanted: Mapping[Any, Key]) -> int:
-        states = self.binder.context.states(key, sources)
-        return sum(states.get(place) == state for place, state in wanted.items())
 
     def _made_up(self, leaf: Free, tool: str, path: Path) -> Any:
         known = self.free.get(id(leaf), _NOTHING)

@@ -7,7 +7,7 @@ drawn with its customer. A sample is good for several conversations (Prove's *k*
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
@@ -44,9 +44,14 @@ class Context:
         self.bank, self.now = Bank(), now
         #: What was asked before, until something is taken up. Places are told by the tuple that they came in, which
         #: stands beside what it led to: it would take long to hash.
-        self._states: dict[tuple[Key, int], tuple[tuple[Place, ...], dict[Place, Key]]] = {}
+        self._states: dict[tuple[Key, int], tuple[tuple[Place, ...], dict[int, Key]]] = {}
+        self._wanted: dict[int, tuple[tuple[tuple[Place, Key], ...], list[tuple[int, Key]]]] = {}
         self._beside: dict[tuple[Key, int], tuple[tuple[Place, ...], list[Key]]] = {}
         self._there: dict[int, tuple[tuple[Place, ...], list[Place]]] = {}
+        self._held: dict[int, tuple[tuple[Place, ...], list[int], dict[Key, None]]] = {}
+        self._likeness: dict[tuple[Key, int, int], tuple[Any, Any, int]] = {}
+        self._around: dict[Key, list[Key]] = {}
+        self._marks: dict[int, list[tuple[int, Key]]] = {}
 
     def absorb(self, tool: str, arguments: Mapping[str, Any], result: Any) -> None:
         """Take up a result and what was asked for it."""
@@ -63,9 +68,9 @@ class Context:
         self.bank.know(who, named, known)
 
     def _forget(self) -> None:
-        self._states.clear()
-        self._beside.clear()
-        self._there.clear()
+        found: tuple[dict[Any, Any], ...] = (self._states, self._wanted, self._beside, self._there, self._held)
+        for known in (*found, self._likeness, self._around, self._marks):
+            known.clear()
 
     def values(self, place: Place) -> list[Key]:
         """The values that stood there, in the order in which they were met."""
@@ -87,6 +92,10 @@ class Context:
 
     def states(self, key: Key, places: tuple[Place, ...]) -> dict[Place, Key]:
         """What state a thing is in: values of few kinds, such as ``status``, in the objects that its id stands in."""
+        return {self.bank.places[number]: state for number, state in self._states_by_number(key, places).items()}
+
+    def _states_by_number(self, key: Key, places: tuple[Place, ...]) -> dict[int, Key]:
+        """The same by the numbers of the places, which are quicker to look up."""
         known = self._states.get((key, id(places)))
         if known is None or known[0] is not places:
             known = self._states[key, id(places)] = places, self._find_states(key, places)
@@ -106,26 +115,71 @@ class Context:
             known = self._there[id(places)] = places, [place for place in places if self.has(place)]
         return known[1]
 
-    def _find_states(self, key: Key, places: Sequence[Place]) -> dict[Place, Key]:
-        numbers = [self.bank.numbers[place] for place in places if place in self.bank.numbers]
-        found: dict[Place, Key] = {}
+    def likeness(self, key: Key, places: tuple[Place, ...], state: tuple[tuple[Place, Key], ...]) -> int:
+        """In how many respects a thing is in this state."""
+        known = self._likeness.get((key, id(places), id(state)))
+        if known is None or known[0] is not places or known[1] is not state:
+            states = self._states_by_number(key, places)
+            worth = sum(states.get(number) == wanted for number, wanted in self._numbered(state))
+            known = self._likeness[key, id(places), id(state)] = places, state, worth
+        return known[2]
+
+    def _numbered(self, state: tuple[tuple[Place, Key], ...]) -> list[tuple[int, Key]]:
+        known = self._wanted.get(id(state))
+        if known is None or known[0] is not state:
+            numbers = self.bank.numbers
+            wanted = [(numbers[place], key) for place, key in dict(state).items() if place in numbers]
+            known = self._wanted[id(state)] = state, wanted
+        return known[1]
+
+    def _find_states(self, key: Key, places: tuple[Place, ...]) -> dict[int, Key]:
+        numbers, _ = self._held_at(places)
+        found: dict[int, Key] = {}
         for record in self.bank.where.get(key, ())[-4:]:
             held = self.bank.records[record]
-            if not any(number in held for number in numbers):
-                continue
-            for other, keys in held.items():
-                told = self.bank.places[other]
-                few = len(self.bank.values[other]) <= _STATES and not told.path.endswith("cursor")
-                if other not in numbers and few and told.origin == "result" and keys[0][0] in ("string", "boolean"):
-                    found[told] = keys[0]
+            if any(number in held for number in numbers):
+                found.update(mark for mark in self._marked(record) if mark[0] not in numbers)
         return found
 
-    def _find_beside(self, key: Key, places: Sequence[Place]) -> list[Key]:
-        numbers = [self.bank.numbers[place] for place in places if place in self.bank.numbers]
-        held = [self.bank.values[number] for number in numbers]
-        near = [self.bank.records[record] for record in self.bank.where.get(key, ())]
-        around = {one: None for record in near for keys in record.values() for one in keys if one != key}
-        found = {one: None for one in around if any(one in values for values in held)}
+    def _marked(self, record: int) -> list[tuple[int, Key]]:
+        """The values of an object that say what state it is in."""
+        known = self._marks.get(record)
+        if known is None:
+            bank = self.bank
+            known = self._marks[record] = [
+                (number, keys[0])
+                for number, keys in bank.records[record].items()
+                for told in (bank.places[number],)
+                if len(bank.values[number]) <= _STATES
+                and told.origin == "result"
+                and keys[0][0] in ("string", "boolean")
+                and not told.path.endswith("cursor")
+            ]
+        return known
+
+    def _held_at(self, places: tuple[Place, ...]) -> tuple[list[int], dict[Key, None]]:
+        """The numbers of some places, and the values that stood at any of them."""
+        known = self._held.get(id(places))
+        if known is None or known[0] is not places:
+            numbers = [self.bank.numbers[place] for place in places if place in self.bank.numbers]
+            held = {key: None for number in numbers for key in self.bank.values[number]}
+            known = self._held[id(places)] = places, numbers, held
+        return known[1], known[2]
+
+    def _near(self, key: Key) -> list[Key]:
+        """The values that stand in one object with a value."""
+        known = self._around.get(key)
+        if known is None:
+            near = [self.bank.records[record] for record in self.bank.where.get(key, ())]
+            around = {one: None for record in near for keys in record.values() for one in keys}
+            around.pop(key, None)
+            known = self._around[key] = list(around)
+        return known
+
+    def _find_beside(self, key: Key, places: tuple[Place, ...]) -> list[Key]:
+        numbers, held = self._held_at(places)
+        around = self._near(key)
+        found = {one: None for one in around if one in held}
         if not found:
             joins = [one for one in around if names_something(one) and 0 < len(self.bank.where.get(one, ())) <= _COMMON]
             found = {

@@ -14,16 +14,9 @@ from weakref import WeakValueDictionary
 
 from callwright.capability import has
 from callwright.environments.capabilities import Forks
-from callwright.environments.protocol import (
-    Environment,
-    Outcome,
-    OutOfProcess,
-    Session,
-    TellsGoalState,
-    TellsTime,
-    declares,
-)
+from callwright.environments.protocol import Environment, Outcome, OutOfProcess, Session, TellsGoalState, declares
 from callwright.language.program import Call
+from callwright_plugins.synthesis.exploration.remembering import Remembered as Remembered
 from callwright_plugins.synthesis.exploration.states import known_to
 from callwright_plugins.synthesis.exploration.witness import copied
 from callwright_plugins.synthesis.graph.trials import text_of
@@ -48,84 +41,6 @@ def opened(environment: Environment, scenario: str, seed: int) -> Any:
             return Remembered.of(session)
         session.close()
     return Replayed(_kept_of(environment), scenario, seed, ())
-
-
-class _Place:
-    """Where sessions of a world have come to: one that stands there, and what each call that was made came to."""
-
-    __slots__ = ("_state", "calls", "session")
-
-    def __init__(self, session: Any) -> None:
-        self.session = session
-        self.calls: dict[tuple[str, str], tuple[Outcome, _Place]] = {}
-        self._state: tuple[Any] | None = None
-
-    def after(self, tool: str, arguments: Mapping[str, Any]) -> tuple[Outcome, _Place]:
-        """What a call comes to here, and where it leads; one that changes nothing leads nowhere else."""
-        key = tool, repr(arguments)
-        found = self.calls.get(key)
-        if found is None:
-            session = self.session.fork()
-            outcome = session.call(tool, copied(arguments))
-            there = self if session.digest() == self.session.digest() else _Place(session)
-            found = self.calls[key] = outcome, there
-        return found
-
-    def state(self) -> Any:
-        """What has come about here, as the environment tells it."""
-        if self._state is None:
-            self._state = (self.session.goal_state(),)
-        return self._state[0]
-
-
-class Remembered:
-    """A session of this process that stands at a place of its world: a fork is free, and a call is executed once."""
-
-    __slots__ = ("place",)
-
-    def __init__(self, place: _Place) -> None:
-        self.place = place
-
-    @classmethod
-    def of(cls, session: Forks) -> Remembered:
-        """One that stands where a session stands, which is not called any more: its forks are."""
-        return cls(_Place(session))
-
-    def fork(self) -> Remembered:
-        """Another one that is where this one is."""
-        return Remembered(self.place)
-
-    def call(self, tool: str, arguments: Mapping[str, Any]) -> Outcome:
-        """As :meth:`callwright.environments.protocol.Session.call`."""
-        outcome, self.place = self.place.after(tool, arguments)
-        return outcome
-
-    def digest(self) -> str:
-        """As :meth:`callwright.environments.protocol.Session.digest`."""
-        return str(self.place.session.digest())
-
-    @property
-    def goal_state(self) -> Callable[[], Any] | None:
-        """As :class:`callwright.environments.protocol.TellsGoalState`; ``None`` where the session tells none."""
-        return self.place.state if has(self.place.session, TellsGoalState) else None
-
-    @property
-    def tell_time(self) -> Callable[[], int] | None:
-        """As :class:`callwright.environments.protocol.TellsTime`; ``None`` where the session tells none."""
-        session = self.place.session
-        return session.tell_time if has(session, TellsTime) else None
-
-    def knowledge(self, entity: str = "me") -> Mapping[str, Any]:
-        """What somebody knows there."""
-        return known_to(self.place.session, entity)
-
-    def forget(self) -> None:
-        """Let go of what calls from here came to: other conversations are planned in other worlds."""
-        self.place.calls.clear()
-
-    def close(self) -> None:
-        """Give the session back."""
-        self.place.session.close()
 
 
 class _Kept:

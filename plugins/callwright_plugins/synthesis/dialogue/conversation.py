@@ -41,7 +41,7 @@ from callwright_plugins.synthesis.dialogue.words import (
     withheld_json,
     words_of,
 )
-from callwright_plugins.synthesis.dialogue.worlds import environment_of, forked
+from callwright_plugins.synthesis.dialogue.worlds import environment_of, remembering
 from callwright_plugins.synthesis.language.replies import Reply
 from callwright_plugins.synthesis.language.replies import stated as facts_in
 from callwright_plugins.synthesis.language.values.tokens import words_of as tokens_of
@@ -109,7 +109,7 @@ class _Talk:
 
     def __attrs_post_init__(self) -> None:
         materials, blueprint = self.materials, self.blueprint
-        self.environment = forked(materials.environment)
+        self.environment = remembering(materials.environment)
         self.tools = offered_tools(blueprint, materials.environment, materials.registry, self.seed)
         self.appear = {tool: _NOT_YET for tool, stage in blueprint.hidden.items() if stage != NEVER}
         self.execution = Execution(

@@ -30,10 +30,13 @@ def may_be_spoken(case: Case) -> bool:
 def attempt_of(case: Case, turns: Sequence[Program]) -> Attempt:
     """The attempt that some turns make of a task, with its user; no turns at all: the one that calls nothing."""
     registry, task = case.registry, case.task
-    spoken = task if turns is case.turns else evolve(task, facts={**task.facts, GOLD: _stated(turns)})
+    facts = task.facts if turns is case.turns else {**task.facts, GOLD: _stated(turns)}
+    spoken = evolve(task, facts=facts, environment=case.environment)
     parser = registry.create("parser", "json")
     sampler = registry.create("sampler", "gold" if turns else "no-call", ir="json")
     most = len(turns) + len(case.turns) + 2
+    if not turns and case.goes_by_calls:
+        most = 1  # whoever calls nothing has done nothing after one turn as after ten
     conditions = Conditions(limits=TurnLimits(assistant_turns=most, user_turns=most))
     made = Conversation(spoken, parser, [Message.user(task.query)], conditions)
     while not made.over:
@@ -57,6 +60,8 @@ def is_right(case: Case, turns: Sequence[Program]) -> bool:
     """
     if not may_be_spoken(case):
         return case.earns(case.run(turns))
+    if not turns and case.goes_by_calls and case.has_goal and not case.task.instances:
+        return case.nothing.reached is not None and case.nothing.reached.equal
     verdict = judge(gold_attempt(case) if turns is case.turns else attempt_of(case, turns))
     if verdict.masked:
         raise InfrastructureFailure(f"the session of task {case.task.id!r} was lost")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
+from attrs import evolve
+
+from callwright.environments.goals.comparing import Standard
+from callwright.environments.protocol import Environment
 from callwright.errors import DataError
 from callwright.language.program import Call, Program, revive
 from callwright.plugins import Registry
@@ -14,9 +18,11 @@ from callwright.walk.attempt import Attempt
 from callwright.walk.tasks import Answer, Task
 from callwright_plugins.synthesis.blueprints.blueprint import Blueprint
 from callwright_plugins.synthesis.dialogue.shown import World, world_of
-from callwright_plugins.synthesis.gates.running import Run, run
+from callwright_plugins.synthesis.dialogue.worlds import is_remembered, remembering
+from callwright_plugins.synthesis.gates.running import Run, Shown, run, shown_state
 
 #: Facts of tasks (docs/task-files.md).
+GOAL: Final = "goal"
 GOLD: Final = "gold"
 KIND: Final = "kind"
 CHANGES_NOTHING: Final = "changes_nothing"
@@ -35,6 +41,9 @@ class Case:
         self.task, self.blueprint, self.registry = task, blueprint, registry
         self.turns = _turns(task)
         self._runs: dict[str, Run] = {}
+        self._found: dict[Callable[[Case], Any], Any] = {}
+        #: By digest: how the state compares with the one that the goal shows.
+        self._shown: dict[str, Shown] = {}
         #: The reference as an episode, once somebody has spoken it.
         self.attempt: Attempt | None = None
 
@@ -43,10 +52,40 @@ class Case:
         key = repr([[(call.id, call.tool, call.arguments) for call in turn.calls] for turn in turns])
         found = self._runs.get(key)
         if found is None:
-            found = run(self.task, turns)
+            found = run(self.task, turns, environment=self.environment, standard=self._standard)
+            if isinstance(found.reached, Shown):
+                found = evolve(found, reached=self._shown.setdefault(found.digest, found.reached))
             if len(self._runs) < _RUNS:
                 self._runs[key] = found
         return found
+
+    @cached_property
+    def environment(self) -> Environment:
+        """That of the task, in which calls that are made again and again are executed once: so it is unless something
+        else than the calls changes the world.
+        """
+        task = self.task
+        if task.clock is not None or task.hazards is not None or task.opening is not None:
+            return task.environment
+        return remembering(task.environment)
+
+    @cached_property
+    def _standard(self) -> Standard | None:
+        shown = shown_state(self.task.facts.get(GOAL))
+        return None if shown is None else Standard(shown)
+
+    @cached_property
+    def goes_by_calls(self) -> bool:
+        """Whether nothing but calls changes its world, and its user makes none: then words are nothing but words."""
+        user = self.task.user
+        if user is not None:
+            then = user.options.get("then") or ()
+            acts = any(isinstance(one, Mapping) and one.get("calls") for one in then)
+            if user.name != "scripted" or acts or user.options.get("does"):
+                return False
+        if self.environment is self.task.environment:
+            return False
+        return is_remembered(self.environment, self.task.scenario, self.task.seed)
 
     @cached_property
     def gold(self) -> Run:
@@ -62,6 +101,12 @@ class Case:
     def world(self) -> World:
         """What the tools that only look show of the world of the task."""
         return world_of(self.task)
+
+    def once(self, found: Callable[[Case], Any]) -> Any:
+        """What a function finds out about the case: once, whoever asks."""
+        if found not in self._found:
+            self._found[found] = found(self)
+        return self._found[found]
 
     @property
     def has_goal(self) -> bool:

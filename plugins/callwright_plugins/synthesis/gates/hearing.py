@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from attrs import frozen
@@ -34,24 +34,29 @@ class Heard:
         return len(text) >= 3 and re.search(rf"(?<!\w){re.escape(text)}(?!\w)", self.said, re.IGNORECASE) is not None
 
 
-def hearings(case: Case) -> Iterator[tuple[int, Call, Heard]]:
-    """Each call of the reference with its turn, and what was heard before it.
+def hearings(case: Case) -> Sequence[tuple[int, Call, Heard]]:
+    """Each call of the reference with its turn, and what was heard before it: found once.
 
     What the user knows counts from the first turn on in which the agent has spoken, since the user tells it when asked.
     """
+    found: list[tuple[int, Call, Heard]] = case.once(_hearings)
+    return found
+
+
+def _hearings(case: Case) -> list[tuple[int, Call, Heard]]:
+    found: list[tuple[int, Call, Heard]] = []
     said = case.task.query
-    shown: set[str] = set()
-    asked = False
+    heard = Heard(said, frozenset(_WORD.findall(said)), frozenset())
     for at, turn in enumerate(case.turns):
-        if not turn.calls and not asked:
-            asked = True
+        if not turn.calls and heard.said is case.task.query:
             said = "\n".join([said, *told_when_asked(case)])
-        heard = Heard(said, frozenset(_WORD.findall(said)), frozenset(shown))
+            heard = Heard(said, frozenset(_WORD.findall(said)), heard.shown)
         for call, record in zip(turn.calls, case.gold.turns[at], strict=False):
-            yield at, call, heard
-            shown |= {str(value) for _, value, _ in members_of(record.outcome.value)}
-            shown |= set(_WORD.findall(record.outcome.message))
-            heard = Heard(said, heard.words, frozenset(shown))
+            found.append((at, call, heard))
+            told = {str(value) for _, value, _ in members_of(record.outcome.value)}
+            told.update(_WORD.findall(record.outcome.message))
+            heard = Heard(heard.said, heard.words, heard.shown | told)
+    return found
 
 
 def requests(options: Mapping[str, Any]) -> list[str]:

@@ -14,7 +14,7 @@ from callwright.tools.spec import ToolSpec
 from callwright_plugins.synthesis.dialogue.shown import shape
 from callwright_plugins.synthesis.exploration.free import options_of
 from callwright_plugins.synthesis.gates.case import Case
-from callwright_plugins.synthesis.gates.running import run
+from callwright_plugins.synthesis.gates.running import further
 
 MutantKind = Literal["entity", "tool", "dropped", "value", "too many"]
 #: Calls too many that are tried, one after the other, until one changes something.
@@ -46,7 +46,7 @@ def mutants(case: Case) -> Iterator[Mutant]:
         _dropped(case, places),
         _changed(case, places, "entity", random),
         _changed(case, places, "value", random),
-        iter([one for one in [superfluous(case)] if one is not None]),
+        _too_many(case),
         _other_tools(case, places),
     ]
     while kinds:
@@ -186,6 +186,12 @@ def _properties(spec: ToolSpec | None) -> Mapping[str, Any]:
 # One call too many ----------------------------------------------------------------------------------------------------
 
 
+def _too_many(case: Case) -> Iterator[Mutant]:
+    found = superfluous(case)
+    if found is not None:
+        yield found
+
+
 def superfluous(case: Case) -> Mutant | None:
     """The reference and one more call, that destroys or at least changes something; ``None`` where none was found.
 
@@ -195,19 +201,13 @@ def superfluous(case: Case) -> Mutant | None:
     at = _last_turn(case)
     calls = turns[at].calls
     first = max((call.id for call in calls), default=-1) + 1
-    extra = [Call(first + place, *one) for place, one in enumerate(islice(_extra(case), _EXTRA))]
-    if not extra:
-        return None
-    tried = [*turns[:at], evolve(turns[at], calls=(*calls, *extra))]
-    records = run(case.task, tried, judged=False).turns[-1]
-    before = records[len(calls) - 1].state if calls and records else case.nothing.first_digest
-    for call, record in zip(extra, records[len(calls) :], strict=False):
+    extra = (Call(first + place, *one) for place, one in enumerate(islice(_extra(case), _EXTRA)))
+    for call, before, record in further(case.task, turns[: at + 1], extra, case.environment):
         if record.outcome.executed and record.state != before:
             made = evolve(turns[at], calls=(*calls, call))
             mutant = Mutant("too many", f"{call.tool} once too often", (*turns[:at], made, *turns[at + 1 :]))
             if not case.run(mutant.turns).leaves_as(case.gold):
                 return mutant
-        before = record.state
     return None
 
 

@@ -196,8 +196,13 @@ def _reaches(case: Case, before: Sequence[Program], read: Plan, stage: Stage) ->
 
 
 def names_of(case: Case) -> Names:
-    """The names of things, as the world and the results of the reference show them."""
-    return names_in([]).merged(case.world.names).merged(names_in(case.gold.values))
+    """The names of things, as the world and the results of the reference show them: found once."""
+    found: Names = case.once(_names_of)
+    return found
+
+
+def _names_of(case: Case) -> Names:
+    return case.world.names.merged(names_in(case.gold.values))
 
 
 def grammar_of(case: Case, names: Names) -> Grammar:

@@ -43,7 +43,8 @@ class Replay:
             return Rejected(
                 self.name, "calls of the reference fail", {"calls": len(gold.records), "failed": _told(failed)}
             )
-        if fingerprint(run(task, case.turns, judged=False)) != fingerprint(gold):
+        again = run(task, case.turns, judged=False)
+        if not _to_the_letter(again, gold) and fingerprint(again) != fingerprint(gold):
             return Rejected(self.name, "another end when it is made again", {"calls": _told(gold.records)})
         return None
 
@@ -58,6 +59,15 @@ def fingerprint(found: Run) -> list[Any]:
     return [[one.tool, one.outcome.kind, one.outcome.code, digest_of(one.outcome.value)] for one in found.records] + [
         found.digest
     ]
+
+
+def _to_the_letter(one: Run, other: Run) -> bool:
+    """Whether two runs came to the same in every character, as nearly all do: no digests are needed then."""
+    return repr(_told_of(one)) == repr(_told_of(other))
+
+
+def _told_of(found: Run) -> list[Any]:
+    return [[one.tool, one.outcome.kind, one.outcome.code, one.outcome.value] for one in found.records] + [found.digest]
 
 
 def replayed_elsewhere(tasks: Iterable[Task], advance: Callable[[int], None] | None = None) -> list[Rejected | None]:

@@ -60,6 +60,7 @@ class Lexicon:
         phrases = [phrase for words in self.tools.values() for phrase in words.phrases]
         self.openings: Trie[Phrase] = Trie((words_of(phrase.parts[0]), phrase) for phrase in phrases)
         self._counts = Counter(map(_pattern, phrases))
+        self._own: dict[tuple[str, Mood], tuple[Phrase, ...]] = {}
         self.frames = _by_beginning(frames.FRAMES)
         self.following = _by_beginning(frames.FOLLOWING_FRAMES)
         self.joins: Trie[str] = Trie((words_of(join), join) for join in frames.JOINS)
@@ -75,8 +76,12 @@ class Lexicon:
 
     def own(self, tool: str, mood: Mood) -> tuple[Phrase, ...]:
         """The phrases of a tool that no other tool has."""
-        found = self.tools[tool].phrases
-        return tuple(one for one in found if one.mood == mood and self._counts[_pattern(one)] == 1)
+        known = self._own.get((tool, mood))
+        if known is None:
+            found = self.tools[tool].phrases
+            known = tuple(one for one in found if one.mood == mood and self._counts[_pattern(one)] == 1)
+            self._own[tool, mood] = known
+        return known
 
     def _vocabulary(self) -> Iterator[str]:
         texts = [*_GLUE, *numbers.WORDS, *numbers.ORDINALS, *numbers.MONTHS, *numbers.DAYS, *frames.JOINS, *SAME]

@@ -52,6 +52,8 @@ class Reader:
     def __init__(self, lexicon: Lexicon, speaker: Speaker, text: str, earlier: Sequence[Call] = ()) -> None:
         self.lexicon, self.speaker, self.earlier = lexicon, speaker, earlier
         self.tokens = tokens(text, lexicon.mends)
+        #: Their words; what is quoted is none of the grammar's.
+        self.words = tuple(None if one.kind == "quoted" else one.word for one in self.tokens)
         self.left = STEPS
         self.clauses: dict[tuple[int, int], list[tuple[int, Clause]]] = {}
 
@@ -74,11 +76,7 @@ class Reader:
             raise _Spent
 
     def _is(self, at: int, words: tuple[str, ...]) -> bool:
-        if at + len(words) > len(self.tokens):
-            return False
-        return all(self.tokens[at + i].word == word for i, word in enumerate(words)) and all(
-            self.tokens[at + i].kind != "quoted" for i in range(len(words))
-        )
+        return self.words[at : at + len(words)] == words
 
     def _requests(self) -> Iterator[tuple[tuple[Clause, ...], int]]:
         """All requests of the query, and the token behind the last one."""

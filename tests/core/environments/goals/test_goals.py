@@ -12,6 +12,7 @@ import pytest
 import callwright as cw
 from callwright.environments.base import Base
 from callwright.environments.goals import Comparison, compare, end_state, equal_states
+from callwright.environments.goals.comparing import Standard
 from callwright.environments.goals.matching import renaming
 from callwright.environments.goals.words import parsed, written
 from callwright.environments.rows import table_of
@@ -77,6 +78,8 @@ def compared(expected: cw.World, found: cw.World) -> Comparison:
     mine, theirs = end_state(expected), end_state(found)
     comparison = compare(None, mine, theirs)
     assert equal_states(mine, theirs) == equal_states(theirs, mine) == comparison.equal
+    standard = Standard(mine)  # which is read once, and held against several
+    assert [standard.equals(one) for one in (theirs, mine, theirs)] == [comparison.equal, True, comparison.equal]
     return comparison
 
 

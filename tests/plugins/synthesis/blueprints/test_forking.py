@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 import callwright as cw
+from callwright.environments.hazards.policy import Hazards, RateLimit
+from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Outcome
 from callwright_plugins.synthesis.blueprints.forking import Remembered, opened
 from callwright_plugins.synthesis.exploration.explored import explore
+from callwright_plugins.synthesis.exploration.remembering import goes_by_calls
 from callwright_plugins.synthesis.exploration.witness import Witness, copied
 
 
@@ -89,6 +92,45 @@ def test_no_call_is_made_twice_at_one_place() -> None:
     assert session.call("add", {"n": True}).value == 1, "1, True and 1.0 are three arguments"
     session.close()
     assert made == ["add", "look", "add", "add", "closed"]
+
+
+def test_ways_that_come_to_the_same_go_on_together() -> None:
+    made: list[str] = []
+    session = Remembered.of(Counting(made))  # type: ignore[arg-type]
+    one, other = session.fork(), session.fork()
+    for fork, numbers in ((one, (1, 2)), (other, (2, 1))):
+        assert [fork.call("add", {"n": n}).value for n in numbers][-1] == 3
+        assert fork.call("look", {}).value == 3
+    assert one.place is other.place
+    assert made.count("look") == 1
+    one.close()
+    assert "closed" not in made, "the session is not its own"
+    session.close()
+    assert made[-1] == "closed"
+
+
+def test_goals_and_calls_of_users_are_those_of_plain_sessions(bakery: tuple[Any, list[Witness]]) -> None:
+    environment, paths = bakery
+    remembered, plain = opened(environment, "", 0), environment.open("", 0)
+    goal = {"state": environment.open("", 0).goal_state()}
+    for path in paths[:6]:
+        for call in path.calls:
+            one, other = (session.call(call.tool, copied(call.arguments)) for session in (remembered, plain))
+            assert one == other
+            for _ in range(2):
+                assert remembered.check_goal(goal) == plain.check_goal(goal)
+    assert remembered.user_call("no such tool", {}) == plain.user_call("no such tool", {})
+
+
+def test_only_what_goes_by_calls_alone_is_remembered_by_gates(bakery: tuple[Any, list[Witness]]) -> None:
+    session = bakery[0].open("", 0)
+    assert goes_by_calls(session)
+    session.keep_time(ClockPolicy())
+    assert not goes_by_calls(session), "its time moves"
+    hazardous = bakery[0].open("", 0)
+    hazardous.meet_hazards(Hazards(limits=(RateLimit(calls=2),)))
+    assert not goes_by_calls(hazardous), "what befalls a call hangs on how many there were"
+    assert not goes_by_calls(Counting([])), "nothing is known of it"
 
 
 def test_what_is_forgotten_is_found_out_again() -> None:

@@ -23,7 +23,8 @@ from callwright_plugins.synthesis.gates import GATES, gate
 from callwright_plugins.synthesis.gates.attempts import comes_right, is_right
 from callwright_plugins.synthesis.gates.case import Case
 from callwright_plugins.synthesis.gates.mutants import mutants
-from callwright_plugins.synthesis.gates.replay import replayed_elsewhere
+from callwright_plugins.synthesis.gates.replay import fingerprint, replayed_elsewhere
+from callwright_plugins.synthesis.gates.running import further, run
 from callwright_plugins.worlds_mini.corpus import WorldsMini
 
 IDS = [task.id for task in cw.corpus("worlds-mini-v1")["validation"]]
@@ -85,6 +86,42 @@ def test_mutants_of_every_kind_are_drawn_and_are_always_the_same() -> None:
         assert all(one.turns != tuple(case.turns) for one in found)
         kinds.update(one.kind for one in found)
     assert set(kinds) == {"entity", "tool", "dropped", "value", "too many"}
+
+
+# What gates do not do twice ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", IDS[::7])
+def test_runs_that_remember_come_to_what_fresh_sessions_come_to(name: str) -> None:
+    case = Case(corpus().task(name), None, default_registry())
+    for turns in [case.turns, (), *(one.turns for one in islice(mutants(case), 8))]:
+        here, fresh = case.run(turns), run(case.task, turns)
+        assert fingerprint(here) == fingerprint(fresh)
+        assert (here.state, here.first, here.first_digest) == (fresh.state, fresh.first, fresh.first_digest)
+        assert (here.reached is None) == (fresh.reached is None)
+        assert here.reached is None or fresh.reached is None or here.reached.equal == fresh.reached.equal
+
+
+@pytest.mark.parametrize("name", IDS[::7])
+def test_further_calls_come_to_what_all_of_them_come_to_at_once(name: str) -> None:
+    case = Case(corpus().task(name), None, default_registry())
+    at = max(place for place, turn in enumerate(case.turns) if turn.calls)
+    turn = case.turns[at]
+    looks = [spec.name for spec in case.task.tools.values() if not spec.hidden][:5]
+    calls = [Call(len(turn.calls) + place, tool, {}) for place, tool in enumerate(looks)]
+    at_once = run(case.task, [*case.turns[:at], evolve(turn, calls=(*turn.calls, *calls))]).turns[-1]
+    found = list(further(case.task, case.turns[: at + 1], calls, case.environment))
+    assert [record for _, _, record in found] == list(at_once[len(turn.calls) :])
+    assert [before for _, before, _ in found] == [one.state for one in at_once[len(turn.calls) - 1 : -1]]
+
+
+@pytest.mark.parametrize("name", IDS[::3])
+def test_whoever_calls_nothing_has_done_nothing_after_one_turn_as_after_ten(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = is_right(Case(corpus().task(name), None, default_registry()), ())
+    monkeypatch.setattr(Case, "goes_by_calls", False)
+    assert is_right(Case(corpus().task(name), None, default_registry()), ()) == short
 
 
 # Eight kinds of bad task ----------------------------------------------------------------------------------------------
