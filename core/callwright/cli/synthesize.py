@@ -145,4 +145,5 @@ def synthesize(
     for line in mixture_lines(mixture):
         click.echo(line)
     count = sum(part["made"] for part in mixture) if mixture else found["yields"]["kept"]
-    click.echo(f"{count:,} tasks in {folder / table.file}")
+    fewer = f"; {table.count:,} were asked for" if count < table.count and not mixture else ""
+    click.echo(f"{count:,} tasks in {folder / table.file}{fewer}")

@@ -40,11 +40,20 @@ def explore_(
     Found are calls that execute, each with its path from a fresh session, the ways in which each tool fails, and the
     values that are met. The exit status is 1 if a tool never executed.
     """
+    from callwright.commands.bars import reporter
     from callwright_plugins.synthesis.exploration.explored import explore
 
     environment = make_environment(app, name, settings, toolsets)
     worlds = read_seeds(seeds)
-    found = explore(environment, scenario=scenario, seeds=worlds, calls=calls, allow_destructive=allow_destructive)
+    with reporter() as bars:
+        found = explore(
+            environment,
+            scenario=scenario,
+            seeds=worlds,
+            calls=calls,
+            allow_destructive=allow_destructive,
+            reporter=bars,
+        )
     if out is not None:
         write_text(Path(out), json.dumps(found.as_json(), indent=1, ensure_ascii=False) + "\n")
     if as_json:

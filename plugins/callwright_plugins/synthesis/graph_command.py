@@ -93,6 +93,7 @@ def read_graph(path: Path) -> Graph:
 
 def _graph(environment: Environment, given: dict[str, Any]) -> Graph:
     """The graph of the file of -o, where it is of these tools and options; else it is built, and written there."""
+    from callwright.commands.bars import reporter
     from callwright_plugins.synthesis.exploration.explored import explore, schema_hash
     from callwright_plugins.synthesis.graph.building import build
     from callwright_plugins.synthesis.graph.drawing import dot
@@ -115,14 +116,16 @@ def _graph(environment: Environment, given: dict[str, Any]) -> Graph:
         same = all(known.settings.get(key) == value for key, value in asked.items())
         if same and known.schema == schema_hash(environment.tools):
             return known
-    explored = explore(
-        environment,
-        scenario=given["scenario"],
-        seeds=seeds,
-        calls=given["calls"],
-        allow_destructive=given["allow_destructive"],
-    )
-    graph, _ = build(environment, explored, settings=asked)
+    with reporter() as bars:
+        explored = explore(
+            environment,
+            scenario=given["scenario"],
+            seeds=seeds,
+            calls=given["calls"],
+            allow_destructive=given["allow_destructive"],
+            reporter=bars,
+        )
+        graph, _ = build(environment, explored, settings=asked, reporter=bars)
     if out is not None:
         text = dot(graph) if as_dot else json.dumps(graph.as_json(), ensure_ascii=False) + "\n"
         write_text(out, text)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+import structlog
 from attrs import evolve
 
 from callwright.capability import has
@@ -23,6 +24,7 @@ from callwright_plugins.synthesis.blueprints.knowledge import Knowledge, already
 from callwright_plugins.synthesis.blueprints.planning import plan_blueprints
 from callwright_plugins.synthesis.dialogue.conversation import converse
 from callwright_plugins.synthesis.dialogue.words import SCRIPTED
+from callwright_plugins.synthesis.exploration.explored import WAYS_OUT
 from callwright_plugins.synthesis.gates import gate
 from callwright_plugins.synthesis.gates.gate import GATES, Gate
 from callwright_plugins.synthesis.gates.naming import BackTranslated
@@ -34,6 +36,8 @@ LIMITS: Final = TurnLimits(assistant_turns=30, user_turns=8)
 #: The share of spares: of the worst environment one conversation in twenty does not pass the gates.
 SPARES: Final = 0.05
 _NO_WORD: Final = re.compile(r"[^A-Za-z0-9]+")
+
+log = structlog.get_logger()
 
 
 class Grounded:
@@ -100,7 +104,11 @@ class Grounded:
     def plan(self, materials: Materials) -> list[Unit]:
         """A unit for each blueprint: its payload, with what is to be known where spares take the place of others."""
         environment = materials.environment
-        knowledge = known(environment, registry=materials.registry, cache=self.cache, **self._explored())
+        told, reporter = self._explored(), materials.reporter
+        knowledge = known(environment, registry=materials.registry, cache=self.cache, reporter=reporter, **told)
+        if knowledge.explored.forbidden:
+            left_out = ", ".join(knowledge.explored.forbidden)
+            log.warning("tools that may destroy something are not called", left_out=left_out, ways_out=WAYS_OUT)
         name = _NO_WORD.sub("-", environment.name).strip("-")
         asked = materials.count
         more = spares_for(asked, self.spares) if self.gates else 0

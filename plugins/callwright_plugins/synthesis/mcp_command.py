@@ -39,6 +39,11 @@ _YOURS: Final = "models/YOURS"
 @click.option("--option", "settings", multiple=True, metavar="K=V", help="An option of the environment mcp.")
 @click.option("--synthesizer", default="grounded", show_default=True, metavar="NAME", help="What makes the tasks.")
 @click.option("--synthesizer-option", "chosen", multiple=True, metavar="K=V", help="An option of it.")
+@click.option(
+    "--allow-destructive",
+    is_flag=True,
+    help="Call tools that may destroy something, though nothing says that it is gone with the session.",
+)
 @click.option("--teacher", metavar="NAME", help="Who has the words. Default: none is needed.")
 @click.option("--teacher-option", "teacher_options", multiple=True, metavar="K=V", help="An option of the teacher.")
 @click.option(
@@ -60,6 +65,7 @@ def mcp_(
     settings: tuple[str, ...],
     synthesizer: str,
     chosen: tuple[str, ...],
+    allow_destructive: bool,
     teacher: str | None,
     teacher_options: tuple[str, ...],
     max_cost: float | None,
@@ -81,6 +87,8 @@ def mcp_(
     server = _server(words, variables, settings)
     usual = _usual(output, count) if synthesizer == "grounded" else {}
     made: dict[str, Any] = {"name": synthesizer, **usual, **options.key_values(chosen, "--synthesizer-option")}
+    if allow_destructive:
+        made["allow_destructive"] = True
     app.registry.spec("synthesizer", synthesizer)  # a wrong name is said before a server is started
     if teacher is None and (teacher_options or max_cost is not None):
         raise UsageError("--teacher-option and --max-cost are for a --teacher")

@@ -121,7 +121,7 @@ class Synthesis:
             self.say(f"{self.folder} is finished: {done['yields']['kept']:,} tasks in {self._file}")
             return done
         with self.executor as executor:
-            jobs = self._plan(executor)
+            jobs = self._plan(executor, reporter)
             self._settle(begun)
             kept = self._resume(jobs)
             yields = Yields(planned=len(jobs))
@@ -178,13 +178,13 @@ class Synthesis:
         )
         settle(self.folder, made_of, begun=begun, accept=self.accept_changes, say=self.say)
 
-    def _plan(self, executor: Executor) -> list[Job]:
+    def _plan(self, executor: Executor, reporter: Reporter) -> list[Job]:
         """The units: those of the folder, or those that the synthesizer plans now."""
         path = self.folder / PLAN
         if path.exists():
             return _read_plan(path)
         jobs: list[Job] = []
-        for number, units in enumerate(self._planned(executor)):
+        for number, units in enumerate(self._planned(executor, reporter)):
             jobs += ((number, unit) for unit in units)
         lines = [json_line({"environment": number, **unit.to_json()}) for number, unit in jobs]
         text = b"".join(lines)
@@ -192,13 +192,19 @@ class Synthesis:
         write_atomically(path, json_line(head) + text)
         return jobs
 
-    def _planned(self, executor: Executor) -> Iterator[list[Unit]]:
+    def _planned(self, executor: Executor, reporter: Reporter) -> Iterator[list[Unit]]:
         """The units of each environment. Workers plan several environments at a time: no plan hangs on another."""
         numbers = range(len(self.here.environments))
-        if executor.name not in ELSEWHERE or len(numbers) < 2:
-            return (plan_units(self.here, number) for number in numbers)
+        if len(numbers) < 2:  # its own stages are all there is to see
+            yield from (plan_units(self.here, number, reporter) for number in numbers)
+            return
+        reporter.start("planning, environment by environment", len(numbers))
         work: ChunkWork[Opened, int, list[Unit]] = ChunkWork(self.request.open, plan_units, time_limit=self.stuck_after)
-        return executor.map(work, numbers)
+        here = (plan_units(self.here, number) for number in numbers)
+        for units in executor.map(work, numbers) if executor.name in ELSEWHERE else here:
+            reporter.advance()
+            yield units
+        reporter.finish()
 
     def _resume(self, jobs: Sequence[Job]) -> int:
         """How many units are finished. Raises :class:`RunError` for rows of other units."""

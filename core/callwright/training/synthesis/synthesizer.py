@@ -17,6 +17,7 @@ from attrs import field, frozen
 
 from callwright.environments.protocol import Environment
 from callwright.plugins import Registry, default_registry
+from callwright.training.reporter import SILENT, Reporter
 from callwright.training.synthesis.units import Accepted, Made, Rejected, Unit
 from callwright.training.teaching.teacher import Teacher
 from callwright.walk.limits import TurnLimits
@@ -29,7 +30,7 @@ class Materials:
     """What tasks are made of: an environment, a teacher if there is one, and what was asked for.
 
     ``count`` is how many tasks are wanted of the environment; how many units that takes is the plan's business.
-    ``seed`` fixes everything that is drawn.
+    ``seed`` fixes everything that is drawn. A plan that takes long tells ``reporter`` how far it is, stage by stage.
     """
 
     environment: Environment
@@ -37,6 +38,7 @@ class Materials:
     count: int = 1
     teacher: Teacher | None = None
     registry: Registry = field(factory=default_registry, repr=False)
+    reporter: Reporter = field(default=SILENT, eq=False, repr=False)
 
     def row(self, task: Task) -> dict[str, Any]:
         """The row of a task, for :class:`.units.Accepted`.

@@ -23,6 +23,7 @@ from callwright.errors import (
 from callwright.plugins import PluginSource, Registry
 from callwright.recipe_file import Choice
 from callwright.recipe_parts import Together, create_part
+from callwright.training.reporter import SILENT, Reporter
 from callwright.training.synthesis.recipe import LoadedSynthesis, load_synthesis
 from callwright.training.synthesis.synthesizer import Materials, Synthesizer
 from callwright.training.synthesis.units import Accepted, Rejected, Unit
@@ -148,15 +149,15 @@ def _teacher(loaded: LoadedSynthesis, registry: Registry, most: float | None) ->
 # Units ----------------------------------------------------------------------------------------------------------------
 
 
-def plan_units(opened: Opened, number: int) -> list[Unit]:
-    """The units of an environment.
+def plan_units(opened: Opened, number: int, reporter: Reporter = SILENT) -> list[Unit]:
+    """The units of an environment; ``reporter`` hears how far their plan is.
 
     Raises :class:`callwright.errors.ComponentError` for a synthesizer that raises or plans anything else than it may.
     """
     where = f"the synthesizer {opened.synthesizer.name!r}, planning {opened.environments[number].name!r}"
     try:
         with _seldom_collected():
-            units = list(opened.synthesizer.plan(opened.materials(number)))
+            units = list(opened.synthesizer.plan(evolve(opened.materials(number), reporter=reporter)))
     except CallwrightError:
         raise
     except Exception as error:

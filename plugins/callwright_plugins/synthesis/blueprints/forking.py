@@ -25,6 +25,8 @@ from callwright_plugins.synthesis.graph.trials import text_of
 _KEPT: Final = 3
 #: Outcomes after which a session is where it was.
 _NOTHING_CHANGED: Final = frozenset({"schema_error", "unknown_tool"})
+#: Outcomes that say nothing of the place where a call was made: it is made again.
+_NOT_KNOWN: Final = frozenset({"infrastructure_error", "unknown"})
 #: Scenario and seed, then the calls as texts.
 _Path = tuple[Any, ...]
 
@@ -47,12 +49,19 @@ class _Kept:
     """Sessions of one server by world and by the calls that they have behind them; those used longest ago go first.
 
     All worlds of an environment share one, so that planning never holds more than a few sessions: a server has a
-    process for each, and a pool of them that waits for one of its own would wait for ever.
+    process for each, and a pool of them that waits for one of its own would wait for ever. To be at a place again takes
+    a process of its own, mostly, so what was found out there is remembered.
     """
 
     def __init__(self, environment: Environment) -> None:
         self.environment = environment
         self.sessions: OrderedDict[_Path, Session] = OrderedDict()
+        #: By place and call: what it came to.
+        self.outcomes: dict[tuple[_Path, str], Outcome] = {}
+        #: By place and question: what sessions there said.
+        self.answers: dict[tuple[_Path, str], Any] = {}
+        #: Whether sessions tell their goal state, once one was asked.
+        self.tells: bool | None = None
 
     def take(self, place: _Path, path: tuple[Call, ...]) -> Session:
         """A session after these calls, which is the caller's to change until it is given back."""
@@ -76,6 +85,12 @@ class _Kept:
             session.close()
             return
         self.sessions[place] = session
+
+    def forget(self, scenario: str, seed: int) -> None:
+        """Let go of what was found out in a world."""
+        for known in (self.outcomes, self.answers):
+            for key in [one for one in known if one[0][:2] == (scenario, seed)]:
+                del known[key]
 
     def close(self, scenario: str, seed: int) -> None:
         """Give the sessions of a world back."""
@@ -106,37 +121,55 @@ class Replayed:
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Outcome:
         """As :meth:`callwright.environments.protocol.Session.call`."""
         call = Call(len(self.path), tool, copied(arguments))
+        key = self._place(), text_of(call)
+        outcome = self.kept.outcomes.get(key)
+        if outcome is not None:
+            self._go(call, outcome)
+            return outcome
         with self._session() as session:
             outcome = session.call(tool, copied(arguments))
-            spec = self.kept.environment.tools.get(tool)
-            if spec is not None and not spec.read_only and outcome.kind not in _NOTHING_CHANGED:
-                self.path = (*self.path, call)
+            self._go(call, outcome)
+        if outcome.kind not in _NOT_KNOWN:
+            self.kept.outcomes[key] = outcome
         return outcome
+
+    def _go(self, call: Call, outcome: Outcome) -> None:
+        """Be where a call leads."""
+        spec = self.kept.environment.tools.get(call.tool)
+        if spec is not None and not spec.read_only and outcome.kind not in _NOTHING_CHANGED:
+            self.path = (*self.path, call)
 
     def digest(self) -> str:
         """As :meth:`callwright.environments.protocol.Session.digest`."""
-        with self._session() as session:
-            return session.digest()
+        found: str = self._asked("digest", lambda session: session.digest())
+        return found
 
     @property
     def goal_state(self) -> Callable[[], Any] | None:
         """As :class:`callwright.environments.protocol.TellsGoalState`; ``None`` where the sessions tell none."""
-        with self._session() as session:
-            if not has(session, TellsGoalState):
-                return None
-        return self._goal_state
+        if self.kept.tells is None:
+            with self._session() as session:
+                self.kept.tells = has(session, TellsGoalState)
+        return self._goal_state if self.kept.tells else None
 
     def _goal_state(self) -> Any:
-        with self._session() as session:
-            return session.goal_state()  # type: ignore[attr-defined]
+        return self._asked("goal_state", lambda session: session.goal_state())
 
     def knowledge(self, entity: str = "me") -> Mapping[str, Any]:
         """What somebody knows there."""
-        with self._session() as session:
-            return known_to(session, entity)
+        found: Mapping[str, Any] = self._asked(f"knowledge {entity}", lambda session: known_to(session, entity))
+        return found
+
+    def _asked(self, question: str, ask: Callable[[Any], Any]) -> Any:
+        key = self._place(), question
+        if key not in self.kept.answers:
+            with self._session() as session:
+                self.kept.answers[key] = ask(session)
+        return self.kept.answers[key]
 
     def forget(self) -> None:
-        """Nothing: few sessions are kept as it is."""
+        """Let go of what was found out here: other conversations are about other worlds."""
+        self.kept.forget(self.scenario, self.seed)
 
     def close(self) -> None:
         """Give back the sessions of all forks."""

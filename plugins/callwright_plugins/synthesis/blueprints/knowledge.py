@@ -19,6 +19,7 @@ from callwright.digests import digest_of
 from callwright.environments.protocol import Environment
 from callwright.errors import DataError, UsageError
 from callwright.plugins import Registry
+from callwright.training.reporter import SILENT, Reporter
 from callwright_plugins.synthesis.exploration.explored import Explored, explore, schema_hash
 from callwright_plugins.synthesis.graph.building import build
 from callwright_plugins.synthesis.graph.edges import Graph
@@ -73,6 +74,7 @@ def known(
     calls: int | None = None,
     cache: Path | None = None,
     allow_destructive: bool = False,
+    reporter: Reporter = SILENT,
 ) -> Knowledge:
     """The knowledge of an environment: from ``cache`` where it is there, else found out and kept there.
 
@@ -91,8 +93,15 @@ def known(
         kept = _kept(path, environment.name, schema)
         if kept is not None:
             return kept
-    explored = explore(environment, scenario=scenario, seeds=seeds, calls=calls, allow_destructive=allow_destructive)
-    graph, _ = build(environment, explored, settings=asked)
+    explored = explore(
+        environment,
+        scenario=scenario,
+        seeds=seeds,
+        calls=calls,
+        allow_destructive=allow_destructive,
+        reporter=reporter,
+    )
+    graph, _ = build(environment, explored, settings=asked, reporter=reporter)
     return _written(path, Knowledge(explored, graph))
 
 

@@ -98,8 +98,13 @@ class _Planner:
                 venue.close()
 
     def _all(self) -> list[Blueprint]:
-        wanted = self._kinds()
-        found: list[Blueprint | None] = [self._made(kind) for kind in wanted]
+        wanted, reporter = self._kinds(), self.materials.reporter
+        found: list[Blueprint | None] = []
+        reporter.start(f"planning {self.environment.name}", len(wanted))
+        for kind in wanted:
+            found.append(self._made(kind))
+            reporter.advance()
+        reporter.finish()
         fewest, since = len(wanted) + 1, 0
         for number in range(_ROUNDS):
             again = self._dropped(found)

@@ -11,6 +11,7 @@ from callwright.digests import digest_of
 from callwright.environments.protocol import Environment, OutOfProcess, declares
 from callwright.errors import DataError, UsageError
 from callwright.tools.spec import ToolSpec
+from callwright.training.reporter import SILENT, Reporter
 from callwright_plugins.synthesis.exploration.explorer import Explorer, World
 from callwright_plugins.synthesis.exploration.states import allowed_tools
 from callwright_plugins.synthesis.exploration.values import value_of
@@ -152,6 +153,24 @@ def schema_hash(tools: Mapping[str, ToolSpec]) -> str:
     )
 
 
+#: What whoever has a server may do about tools that are left out because they may destroy something.
+WAYS_OUT: Final = (
+    "run the server in a scratch folder, by {workspace} in its command; or have it declare what its tools do "
+    "(readOnlyHint, destructiveHint: without them a tool counts as one that destroys); or allow it, by "
+    "--allow-destructive or the option allow_destructive of the synthesizer"
+)
+
+
+def _why_nothing(environment: Environment, forbidden: Sequence[str]) -> str:
+    if not forbidden:
+        return f"the environment {environment.name!r} offers no tools"
+    return (
+        f"none of the {len(forbidden)} tools of {environment.name!r} may be called ({', '.join(forbidden[:8])}"
+        f"{', …' if len(forbidden) > 8 else ''}): they may destroy something, and nothing says that this is gone with "
+        f"the session. {WAYS_OUT[0].upper()}{WAYS_OUT[1:]}"
+    )
+
+
 def explore(
     environment: Environment,
     *,
@@ -159,23 +178,28 @@ def explore(
     seeds: Sequence[int] = (0, 1),
     calls: int | None = None,
     allow_destructive: bool = False,
+    reporter: Reporter = SILENT,
 ) -> Explored:
     """Call the tools of an environment with whatever its schemas, results and people suggest.
 
     ``calls`` is the budget for each seed; the default is so many for each tool. Nothing is counted in seconds, so the
     same arguments give the same calls on every machine. Tools that destroy something are left out where that would
-    outlive the session, unless ``allow_destructive``. Raises :class:`callwright.UsageError` for no seeds, or for a
-    budget below 1, and whatever opening a session raises.
+    outlive the session, unless ``allow_destructive``. Raises :class:`callwright.UsageError` for no seeds, for a budget
+    below 1, or where no tool may be called, and whatever opening a session raises.
     """
     if not seeds:
         raise UsageError("exploring needs a seed")
     if calls is not None and calls < 1:
         raise UsageError(f"the number of calls is 1 or more, not {calls}")
     tools, forbidden = allowed_tools(environment, allow_destructive)
+    if not tools:
+        raise UsageError(_why_nothing(environment, forbidden))
     elsewhere = declares(environment, OutOfProcess)
     budget = calls if calls is not None else (CALLS_ELSEWHERE if elsewhere else CALLS_A_TOOL) * max(len(tools), 5)
     explorer = Explorer(environment, tools)
-    worlds = tuple(explorer.explore(scenario, seed, budget) for seed in seeds)
+    reporter.start(f"exploring {environment.name}, calls", budget * len(seeds))
+    worlds = tuple(explorer.explore(scenario, seed, budget, reporter) for seed in seeds)
+    reporter.finish()
     witnesses: dict[str, tuple[Witness, ...]] = {}
     failures: dict[str, dict[str, Witness]] = {}
     for tool in sorted(tools):

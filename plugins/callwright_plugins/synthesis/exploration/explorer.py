@@ -21,6 +21,7 @@ from attrs import define, field, frozen
 
 from callwright.environments.protocol import Briefs, Environment, Outcome, Suggests, TellsTime, declares
 from callwright.language.program import Call
+from callwright.training.reporter import SILENT, Reporter
 from callwright_plugins.synthesis.exploration.drawing import Drawer, shared_values
 from callwright_plugins.synthesis.exploration.enabling import enabler_weights
 from callwright_plugins.synthesis.exploration.free import SOME_DAY
@@ -120,12 +121,12 @@ class Explorer:
             environment.suggestions.check(environment.tools)  # type: ignore[attr-defined]
             self.drawer.suggestions = environment.suggestions  # type: ignore[attr-defined]
 
-    def explore(self, scenario: str, seed: int, calls: int) -> World:
+    def explore(self, scenario: str, seed: int, calls: int, reporter: Reporter = SILENT) -> World:
         """Explore a world with at most so many calls. The same calls for the same arguments, on every machine."""
         self.bank.forget()
         self.rng = Random(f"explore/{self.environment.name}/{scenario}/{seed}")
         self.world = World(scenario, seed)
-        lab = self.lab = Laboratory(self.environment, scenario, seed, calls)
+        lab = self.lab = Laboratory(self.environment, scenario, seed, calls, reporter)
         try:
             self.world.now = _now(self.environment, lab)
             self.drawer.begin(self.rng, self.world.now)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from attrs import define, field, frozen
 
@@ -12,8 +12,12 @@ from callwright.environments.capabilities import Forks
 from callwright.environments.protocol import Disposable, Environment, Knows, Outcome, OutOfProcess, Session, declares
 from callwright.errors import CallwrightError, InfrastructureFailure
 from callwright.language.program import Call
+from callwright.training.reporter import SILENT, Reporter
 from callwright_plugins.synthesis.exploration.values import Key
 from callwright_plugins.synthesis.exploration.witness import copied
+
+#: After so many calls a reporter hears of them.
+HEARD: Final = 10
 
 
 @frozen
@@ -55,8 +59,10 @@ class Laboratory:
     count; where they fork, states are kept and nothing is made twice.
     """
 
-    def __init__(self, environment: Environment, scenario: str, seed: int, calls: int) -> None:
-        self.environment, self.scenario, self.seed = environment, scenario, seed
+    def __init__(
+        self, environment: Environment, scenario: str, seed: int, calls: int, reporter: Reporter = SILENT
+    ) -> None:
+        self.environment, self.scenario, self.seed, self.reporter = environment, scenario, seed, reporter
         self.left, self.made = calls, 0
         elsewhere = declares(environment, OutOfProcess)
         self.first = environment.open(scenario, seed)
@@ -144,6 +150,8 @@ class Laboratory:
             raise OutOfCalls
         self.left -= 1
         self.made += 1
+        if self.made % HEARD == 0:
+            self.reporter.advance(HEARD)
 
 
 def may_destroy(environment: Environment) -> bool:

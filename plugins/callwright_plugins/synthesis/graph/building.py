@@ -9,6 +9,7 @@ from attrs import evolve, frozen
 
 from callwright.environments.protocol import Environment, OutOfProcess, declares
 from callwright.errors import UsageError
+from callwright.training.reporter import SILENT, Reporter
 from callwright_plugins.synthesis.exploration.explored import Explored
 from callwright_plugins.synthesis.exploration.states import OutOfCalls
 from callwright_plugins.synthesis.graph.directed import Directing, suggested
@@ -52,6 +53,7 @@ def build(
     calls: int | None = None,
     *,
     settings: Mapping[str, Any] | None = None,
+    reporter: Reporter = SILENT,
 ) -> tuple[Graph, Effort]:
     """The graph of what was explored.
 
@@ -68,7 +70,8 @@ def build(
         calls = explored.calls // len(worlds) * (5 if elsewhere else 10)
     # Where texts are suggested, what fills their gaps says which pairs to try: half of the calls are for those.
     kept_back = calls // 2 if explorer.drawer.suggestions is not None else 0
-    trials = [Trials(environment, world.scenario, world.seed, calls - kept_back) for world in worlds]
+    reporter.start(f"proving what needs what in {environment.name}, calls at most", calls * len(worlds))
+    trials = [Trials(environment, world.scenario, world.seed, calls - kept_back, reporter) for world in worlds]
     cut = False
     states: list[Edge] = []
     tried: dict[Candidate, None] = {}
@@ -110,6 +113,7 @@ def build(
     finally:
         for trial in trials:
             trial.close()
+    reporter.finish()
     edges = sorted(edges, key=lambda edge: edge.key)
     told = {"scenario": explored.scenario, "seeds": list(explored.seeds), "explored": explored.calls, "calls": calls}
     graph = Graph(environment.name, explored.schema, explored.tools, tuple(edges), {**told, **(settings or {})})

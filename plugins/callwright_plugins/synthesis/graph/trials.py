@@ -11,7 +11,8 @@ from callwright.capability import has
 from callwright.environments.capabilities import Forks
 from callwright.environments.protocol import Environment, Outcome, OutOfProcess, Session, declares
 from callwright.language.program import Call
-from callwright_plugins.synthesis.exploration.states import OutOfCalls
+from callwright.training.reporter import SILENT, Reporter
+from callwright_plugins.synthesis.exploration.states import HEARD, OutOfCalls
 from callwright_plugins.synthesis.graph.effects import made_in_effect
 
 #: Sessions that are kept, each at the end of its path.
@@ -29,8 +30,10 @@ def text_of(call: Call) -> str:
 class Trials:
     """Makes calls after paths in one scenario and seed. Where sessions fork, no path is walked twice in a row."""
 
-    def __init__(self, environment: Environment, scenario: str, seed: int, calls: int) -> None:
-        self.environment, self.scenario, self.seed = environment, scenario, seed
+    def __init__(
+        self, environment: Environment, scenario: str, seed: int, calls: int, reporter: Reporter = SILENT
+    ) -> None:
+        self.environment, self.scenario, self.seed, self.reporter = environment, scenario, seed, reporter
         self.left, self.made = calls, 0
         self._first = environment.open(scenario, seed)
         self._forks = not declares(environment, OutOfProcess) and has(self._first, Forks)
@@ -109,4 +112,6 @@ class Trials:
             raise OutOfCalls
         self.left -= 1
         self.made += 1
+        if self.made % HEARD == 0:
+            self.reporter.advance(HEARD)
         return made_in_effect(self.environment, session, call)
