@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Final, overload
 
 from attrs import define, evolve, field
 
+from callwright.environments.protocol import OutOfProcess, declares
 from callwright.errors import CallwrightError, ComponentError, DataError, RunError
 from callwright.language.long_numbers import json_line, json_value
 from callwright.machines.chunk_work import ChunkWork, Salvage
@@ -65,8 +66,8 @@ UNITS: Final = "units.jsonl"
 REPLIES: Final = "replies.sqlite"
 REJECTED: Final = "rejected.jsonl"
 MANIFEST: Final = "manifest.json"
-#: Units that a worker is given at a time: at least, and at most where no teacher has to be waited for. Neighbours of a
-#: plan have much in common, such as their world, which each worker would make for itself.
+#: Units that a worker is given at a time: at least, and at most where no teacher and no server has to be waited for.
+#: Neighbours of a plan have much in common, such as their world, which each worker would make for itself.
 BATCH: Final = 8
 LARGE_BATCH: Final = 96
 #: Batches for each worker at least, so that none is idle in the end.
@@ -252,7 +253,7 @@ class Synthesis:
         salvage: Salvage[Sequence[Job], list[Row]] = Salvage(halves, joined, lost_unit)
         work: ChunkWork[Opened, Sequence[Job], list[Row]] = ChunkWork(prepare, make_units, salvage, self.stuck_after)
         size = BATCH
-        if self.here.teacher is None:
+        if self.here.teacher is None and not any(declares(one, OutOfProcess) for one in self.here.environments):
             size = max(BATCH, min(LARGE_BATCH, len(jobs) // (_BATCHES * executor.workers)))
         yield from executor.map(work, [jobs[start : start + size] for start in range(0, len(jobs), size)])
 
