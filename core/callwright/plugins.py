@@ -459,8 +459,9 @@ def _check_kind(kind: str) -> None:
 
 
 def _parameters(factory: Any) -> Mapping[str, inspect.Parameter]:
+    read = _signature if isinstance(factory, Hashable) else inspect.signature
     try:
-        return _signature(factory).parameters
+        return read(factory).parameters
     except (TypeError, ValueError):  # it has none that is known
         return {}
 
