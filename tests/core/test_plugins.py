@@ -102,6 +102,17 @@ def test_options_are_checked_before_anything_is_made() -> None:
     assert registry.create("corpus", "c", size=4) == 4
 
 
+def test_factories_that_cannot_be_hashed_are_read_like_others() -> None:
+    class Needing(dict[str, int]):
+        def __call__(self, size: int) -> int:
+            return size
+
+    registry = registry_with(corpora=[cw.Lazy("c", Needing())])
+    with pytest.raises(cw.UsageError, match="the corpus 'c' needs the option 'size'"):
+        registry.create("corpus", "c")
+    assert registry.create("corpus", "c", size=4) == 4
+
+
 def test_unknown_names_say_what_there_is() -> None:
     registry = registry_with(parsers=[upper(), cw.Lazy("lower", Upper)])
     with pytest.raises(UnknownName) as caught:
