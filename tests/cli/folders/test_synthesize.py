@@ -45,7 +45,8 @@ def test_it_says_what_became_of_units(here: Path) -> None:
     yields = json.loads((folder / "manifest.json").read_text())["yields"]
     first, *others, last = done.stdout.splitlines()
     assert first == f"24 units, {yields['accepted']} accepted, {yields['kept']} kept"
-    assert last == f"{yields['kept']} tasks in synthesized/prices/tasks.jsonl"
+    assert yields["kept"] < 12
+    assert last == f"{yields['kept']} tasks in synthesized/prices/tasks.jsonl; 12 were asked for"
     assert f"  duplicates: asked before: {yields['rejected']['duplicates']['asked before']}" in others
     again = run("synthesize", "prices.toml", "--json")
     assert json.loads(again.stdout)["yields"] == yields

@@ -8,7 +8,7 @@ from typing import Any
 from attrs import Attribute, field, frozen
 
 from callwright.errors import ComponentError, DataError
-from callwright.language.plain_json import survives_json
+from callwright.walk.task_rows.plain_json import survives_json
 
 
 def _name(instance: Any, attribute: Attribute[Any], value: Any) -> None:

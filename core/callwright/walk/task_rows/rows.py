@@ -18,10 +18,10 @@ from callwright.environments.hazards.policy import read_hazards
 from callwright.environments.living.policy import read_policy
 from callwright.environments.protocol import Environment
 from callwright.errors import DataError, UnknownName, UsageError
-from callwright.language.plain_json import survives_json
 from callwright.language.program import Call, Program, plain, revive
 from callwright.plugins import Registry
 from callwright.walk.openings.opening import Opening
+from callwright.walk.task_rows.plain_json import survives_json
 from callwright.walk.task_rows.schema import KEYS
 from callwright.walk.task_rows.stated import Stated, stated
 from callwright.walk.task_rows.tools import ToolReader, tool_rows

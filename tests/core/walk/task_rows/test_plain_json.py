@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from callwright.language.plain_json import survives_json
+from callwright.walk.task_rows.plain_json import survives_json
 
 
 class Two(IntEnum):
