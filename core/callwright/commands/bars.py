@@ -120,9 +120,13 @@ class Lines:
         self._done += units
         self._figures = _figures(figures) or self._figures
         now = time.monotonic()
-        if now - self._said < _PAUSE or self._done >= self._total:
+        over = self._done >= self._total
+        if now - self._said < _PAUSE or (over and units):
             return
         self._said = now
+        if over:  # nothing more is counted, but the stage goes on
+            self._line("not over yet")
+            return
         left = (now - self._began) / max(1, self._done - self._first) * (self._total - self._done)
         self._line(f"about {_duration(left)} left")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -134,6 +135,17 @@ def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
             raise click.UsageError(f"{option} {pair}: expected KEY=VALUE")
         found[key.strip()] = _value(text)
     return found
+
+
+def check_words(ctx: click.Context, words: Sequence[str]) -> None:
+    """The words of a program that a command starts, whose options are not the command's: none begins with a dash.
+
+    Raises :class:`click.NoSuchOption`, with the nearest option, for one that does: it is an option that is misspelt.
+    """
+    if words and words[0].startswith("-"):
+        name = words[0].partition("=")[0]
+        known = [option for param in ctx.command.params for option in param.opts if option.startswith("--")]
+        raise click.NoSuchOption(name, possibilities=get_close_matches(name, known), ctx=ctx)
 
 
 def _value(text: str) -> Any:

@@ -26,7 +26,7 @@ EARLIER: Final = 10**9
 #: ``API_RESPONSE_3``, ``API_RESPONSE_3.field``, ``API_RESPONSE_3.items[0].sku``
 _REFERENCE = re.compile(r"API_RESPONSE_([0-9]{1,9})((?:\.[^.\[\]]+|\[[0-9]{1,9}\])*)", re.DOTALL)
 #: Characters of a reference that is remembered once it was read.
-_SHORT: Final = 80
+SHORT: Final = 80
 _SEGMENT = re.compile(r"\.([^.\[\]]+)|\[([0-9]{1,9})\]")
 
 
@@ -70,7 +70,7 @@ class Reference:
         """
         if not text.startswith(PREFIX):
             return None
-        return _reference(text) if len(text) <= _SHORT else _read(text)
+        return short_reference(text) if len(text) <= SHORT else _read(text)
 
     def __str__(self) -> str:
         if self.call == NO_CALL:
@@ -89,8 +89,9 @@ def _read(text: str) -> Reference:
     return Reference(int(match[1]), path)
 
 
-#: Read once, where they are short: the same few are met again and again.
-_reference = lru_cache(maxsize=2048)(_read)
+#: Of a text of at most :data:`SHORT` characters that begins like a reference, what :meth:`Reference.parse` says: read
+#: once, because the same few are met again and again.
+short_reference = lru_cache(maxsize=2048)(_read)
 
 
 def handle_of(number: int) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any, ClassVar, Final
 
 from attrs import field, frozen
 
 from callwright.language.envelope import Enveloped, read_envelope, said_after, write_envelope
 from callwright.language.parser import DEFAULT_LIMITS, FailureStage, ParseFailure, ParseLimits
-from callwright.language.program import PREFIX, Call, Located, Path, Program, Reference
+from callwright.language.program import PREFIX, SHORT, Call, Located, Path, Program, Reference, short_reference
 from callwright.language.shortening import excerpt
 from callwright.language.strict_json import Duplicated, decode, encode, kind, locate
 from callwright.language.teaching import Taught, allowed_instructions, check_taught
@@ -123,9 +122,6 @@ class JsonParser(Enveloped):
         return allowed_instructions(self, _ALLOWED, steps=steps, requests=requests)
 
 
-_parse_short = functools.lru_cache(maxsize=1024)(Reference.parse)
-
-
 def _refer(values: Any, at: Path, found: list[Located]) -> None:
     """Replace strings that begin like a reference by references, in an object or list that nobody else holds yet.
 
@@ -135,7 +131,7 @@ def _refer(values: Any, at: Path, found: list[Located]) -> None:
         kind = type(value)
         if kind is str:
             if value.startswith(PREFIX):
-                reference = _parse_short(value) if len(value) < 50 else Reference.parse(value)
+                reference = short_reference(value) if len(value) <= SHORT else Reference.parse(value)
                 if reference is not None:
                     values[key] = reference  # a present key: the iteration stays valid
                     found.append(((*at, key), reference))

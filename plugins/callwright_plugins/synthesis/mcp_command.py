@@ -83,6 +83,7 @@ def mcp_(
     synthesis with its page, chats.jsonl for supervised training, and train.toml, which callwright run takes. The same
     command goes on where it was stopped.
     """
+    options.check_words(ctx, words)
     app = ctx.ensure_object(App)
     server = _server(words, variables, settings)
     usual = _usual(output, count) if synthesizer == "grounded" else {}

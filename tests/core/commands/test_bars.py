@@ -26,6 +26,23 @@ def test_lines_say_what_is_left(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     ]
 
 
+def test_a_stage_that_counts_no_more_and_goes_on_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("callwright.commands.bars.time.monotonic", lambda: now[0])
+    with Lines() as lines:
+        lines.start("planning", 2)
+        lines.advance(2)
+        for missing in (3, 1):
+            now[0] += 15.0
+            lines.advance(0, missing=missing)
+        lines.finish()
+    assert capsys.readouterr().err.splitlines() == [
+        "planning: 2 to do", "planning: 2/2, not over yet, missing 1", "planning: 2/2, in 30 s, missing 1",
+    ]  # fmt: skip
+
+
 def test_bars_draw_without_reading_markup(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("FORCE_COLOR", "")
     with Bars() as bars:

@@ -155,6 +155,8 @@ class Synthesis:
             if any(not path.name.startswith((LOCK, REPLIES, SETTINGS)) for path in self.folder.iterdir()):
                 raise RunError(f"{self.folder} is not empty and holds no synthesis; choose another folder (-o)")
             write_atomically(self.folder / SETTINGS, stated)
+        elif before != json.loads(stated) and not (self.folder / PLAN).exists():
+            write_atomically(self.folder / SETTINGS, stated)  # it failed before anything was planned by the others
         elif before != json.loads(stated):
             differing = sorted(key for key in {*before, *settings} if before.get(key) != settings.get(key))
             raise RunError(

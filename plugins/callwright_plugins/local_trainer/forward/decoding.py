@@ -14,10 +14,9 @@ from attrs import frozen
 from torch import Tensor
 
 from callwright_plugins.local_trainer.forward.batches import Ids
-from callwright_plugins.local_trainer.forward.llama import Kept, Llama, Told
+from callwright_plugins.local_trainer.forward.llama import ForBack, Llama, Told
 from callwright_plugins.local_trainer.forward.ragged import Causal, Continued, Rows
-from callwright_plugins.local_trainer.forward.turn_cache import Kept as Known
-from callwright_plugins.local_trainer.forward.turn_cache import Turn
+from callwright_plugins.local_trainer.forward.turn_cache import Kept, Turn
 
 #: Rows are moved together where the grid becomes smaller than this share of itself.
 _WORTH_MOVING: Final = 0.8
@@ -58,7 +57,7 @@ def prefill(model: Llama, prompts: Sequence[Ids]) -> tuple[list[Tensor], Tensor]
 
 
 def prefill_after(
-    model: Llama, prompts: Sequence[Ids], known: Sequence[Known | None]
+    model: Llama, prompts: Sequence[Ids], known: Sequence[Kept | None]
 ) -> tuple[list[Tensor], Tensor, int]:
     """The same where keys and values of some prompts' beginnings are known, and how many tokens were computed.
 
@@ -132,6 +131,7 @@ class Decoder:
         self._keys = [keys.index_select(0, index).reshape(size, -1, model.width).mT for keys, _ in self._prompts]
         self._values = [values.index_select(0, index).reshape(size, -1, model.width) for _, values in self._prompts]
         self._mask = self._before.index_select(0, index).repeat_interleave(model.shared, 0).unsqueeze(1)
+        self._position = self._ends.index_select(0, index)
 
     def smaller(self, alive: Sequence[int]) -> Grid | None:
         """The grid of the rows that go on, if so many have ended that these are moved together."""
@@ -191,14 +191,14 @@ class Decoder:
         if self._length == room:
             more = min(self._most, 2 * room) - room
             self._own = [torch.cat([own, own.new_empty(len(own), more, own.shape[2])], 1) for own in self._own]
-        positions = self._ends.index_select(0, torch.tensor(self.grid.prompts)).repeat_interleave(self.grid.copies)
-        turns = self._turns.index_select(0, positions.add_(self._length))
+        positions = self._position.repeat_interleave(self.grid.copies).add_(self._length)
+        turns = self._turns.index_select(0, positions)
         self._length += 1
         hidden = self._model.hidden(tokens, turns, self)
         assert hidden is not None
         return hidden
 
-    def __call__(self, number: int, states: Tensor, kept: Kept | None = None) -> Told:
+    def __call__(self, number: int, states: Tensor, kept: ForBack | None = None) -> Told:
         """Attention of one layer.
 
         Each row's query meets its prompt's keys together with those of the other copies, and its own alone.

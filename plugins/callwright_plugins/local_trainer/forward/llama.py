@@ -28,7 +28,7 @@ _UNDERSTOOD: Final = (LlamaForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM)
 _MOST_PARAMETERS: Final = 1 << 26
 
 #: What attention keeps for the way back, by block.
-Kept = list[list[Tensor]]
+ForBack = list[list[Tensor]]
 #: What a layer, or its attention, makes of its states, or nothing if no more than keys and values are wanted; and a
 #: table of these if they are.
 Told = tuple[Tensor | None, Tensor | None]
@@ -37,7 +37,7 @@ Told = tuple[Tensor | None, Tensor | None]
 class Attends(Protocol):
     """Attention of all layers."""
 
-    def __call__(self, number: int, states: Tensor, kept: Kept | None = None) -> Told:
+    def __call__(self, number: int, states: Tensor, kept: ForBack | None = None) -> Told:
         """What the layer of a number makes of queries, keys and values ``[T, (H + 2 K) W]``: ``[T, H W]``."""
 
 
@@ -48,7 +48,7 @@ class Trained(Attends, Protocol):
     prefix: Sequence[Tensor] | None
 
     def back(
-        self, number: int, gradient: Tensor | None, of_table: Tensor | None, kept: Kept
+        self, number: int, gradient: Tensor | None, of_table: Tensor | None, kept: ForBack
     ) -> tuple[Tensor, Tensor | None]:
         """Of the gradients of what was told those of the states, and of the prefix if there is one."""
 
@@ -214,7 +214,7 @@ class Llama:
         turns: Tensor,
         attend: Attends,
         needed: Tensor | None,
-        kept: tuple[list[Tensor], Kept] | None = None,
+        kept: tuple[list[Tensor], ForBack] | None = None,
     ) -> Told:
         """States after a layer, and a table of keys and values if attention tells one.
 
@@ -251,7 +251,7 @@ class Llama:
         back: Tensor,
         attend: Trained,
         needed: Tensor | None,
-        kept: tuple[Sequence[Tensor], Kept],
+        kept: tuple[Sequence[Tensor], ForBack],
     ) -> tuple[Tensor | None, ...]:
         """The gradients of a layer's states and of the prefix that it attends to, then those of its weights."""
         layer = self.layers[number]
@@ -307,7 +307,7 @@ class _Passed(torch.autograd.Function):
     ) -> Told:
         model, number, attend, needed = given
         own: list[Tensor] = []
-        attention: Kept = []
+        attention: ForBack = []
         told: Told = model.forward(number, states, turns, attend, needed, (own, attention))
         ctx.save_for_backward(back, *own, *(one for some in attention for one in some))
         ctx.set_materialize_grads(False)

@@ -13,7 +13,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from callwright_plugins.local_trainer.forward.llama import Kept, Llama, Told
+from callwright_plugins.local_trainer.forward.llama import ForBack, Llama, Told
 from callwright_plugins.local_trainer.forward.operators import attended, attended_back
 from callwright_plugins.local_trainer.forward.trees import Tree
 
@@ -123,7 +123,7 @@ class Causal:
         self._all = rows.all() if keep else None
         self._keys_only = keys_only
 
-    def __call__(self, number: int, states: Tensor, kept: Kept | None = None) -> Told:
+    def __call__(self, number: int, states: Tensor, kept: ForBack | None = None) -> Told:
         """Attention of one layer."""
         model, table = self._model, None
         if self._all is not None:
@@ -138,7 +138,7 @@ class Causal:
         return _together(told), table
 
     def back(
-        self, number: int, gradient: Tensor | None, of_table: Tensor | None, kept: Kept
+        self, number: int, gradient: Tensor | None, of_table: Tensor | None, kept: ForBack
     ) -> tuple[Tensor, Tensor | None]:
         """Of the gradients of what was told those of the states; there is no prefix."""
         model, found = self._model, None
@@ -177,7 +177,7 @@ class Following:
             mask = torch.zeros(seen.shape).masked_fill_(~seen, -torch.inf)
             self._blocks.append((block, index, mask))
 
-    def __call__(self, number: int, states: Tensor, kept: Kept | None = None) -> Told:
+    def __call__(self, number: int, states: Tensor, kept: ForBack | None = None) -> Told:
         """Attention of one layer."""
         model, told = self._model, []
         for block, index, mask in self._blocks:
@@ -188,7 +188,7 @@ class Following:
         return _together(told), None
 
     def back(
-        self, number: int, gradient: Tensor | None, of_table: Tensor | None, kept: Kept
+        self, number: int, gradient: Tensor | None, of_table: Tensor | None, kept: ForBack
     ) -> tuple[Tensor, Tensor | None]:
         """Of the gradient of what was told those of the states and of the prefix."""
         assert gradient is not None
@@ -225,7 +225,7 @@ class Continued:
             mask = torch.zeros(unseen.shape).masked_fill_(unseen, -torch.inf)
             self._blocks.append((block, torch.tensor([owners[row] for row in block.rows]), wide, mask))
 
-    def __call__(self, number: int, states: Tensor, kept: Kept | None = None) -> Told:
+    def __call__(self, number: int, states: Tensor, kept: ForBack | None = None) -> Told:
         """Attention of one layer."""
         model, table = self._model, self._before[number]
         added = states[:, model.heads * model.width :].view(len(states), -1, model.width)

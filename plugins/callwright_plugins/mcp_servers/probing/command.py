@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from callwright.commands.options import check_words
 from callwright.commands.safe_text import visible
 from callwright.errors import UsageError
 from callwright.training.run_folder import read_jsonl
@@ -55,6 +56,7 @@ def probe(
     from callwright_plugins.mcp_servers.probing.probe import probe as look
     from callwright_plugins.mcp_servers.probing.probe import read_calls
 
+    check_words(click.get_current_context(), words)
     env = {}
     for pair in variables:
         key, sign, value = pair.partition("=")

@@ -104,7 +104,6 @@ class _Planner:
         for kind in wanted:
             found.append(self._made(kind))
             reporter.advance()
-        reporter.finish()
         fewest, since = len(wanted) + 1, 0
         for number in range(_ROUNDS):
             again = self._dropped(found)
@@ -121,6 +120,8 @@ class _Planner:
             for place in again:
                 about = wanted[place] in ("failing", "recovered") and number >= _GIVEN_UP
                 found[place] = self._made("task" if about else wanted[place])
+                reporter.advance(0, missing=len(again))
+        reporter.finish()
         for place in self._dropped(found):
             found[place] = None
         return self._turned([one for one in found if one is not None])

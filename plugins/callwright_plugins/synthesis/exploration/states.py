@@ -74,6 +74,7 @@ class Laboratory:
 
     def close(self) -> None:
         """Give the sessions back."""
+        self.reporter.advance(self.made % HEARD)
         for session in (self.first, self._session, None if self.forks else self._last):
             if session is not None:
                 session.close()

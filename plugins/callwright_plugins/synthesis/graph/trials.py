@@ -43,6 +43,7 @@ class Trials:
 
     def close(self) -> None:
         """Give the sessions back."""
+        self.reporter.advance(self.made % HEARD)
         self._first.close()
         for session, _ in self._kept.values():
             if session is not None:

@@ -299,6 +299,10 @@ def test_other_settings_and_another_folder_are_refused(tmp_path: Path) -> None:
     run(tmp_path / "a")
     with pytest.raises(RunError, match=r"with other settings \(count\)"):
         run(tmp_path / "a", table={"count": 16})
+    (tmp_path / "a" / PLAN).unlink()  # a plan that failed: whoever mends the recipe need not name another folder
+    (tmp_path / "a" / UNITS).unlink()
+    (tmp_path / "a" / MANIFEST).unlink()
+    assert run(tmp_path / "a", table={"count": 16})["yields"] == run(tmp_path / "c", table={"count": 16})["yields"]
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "letter.txt").write_text("Dear …")
     with pytest.raises(RunError, match="holds no synthesis"):

@@ -10,6 +10,8 @@ import pytest
 from attrs import evolve
 from tests.plugins.synthesis.depot import Far, depot
 
+from callwright.capability import has
+from callwright.environments.protocol import TellsGoalState
 from callwright.language.program import Call
 from callwright.plugins import default_registry
 from callwright_plugins.synthesis.blueprints.binding import Binder
@@ -109,6 +111,30 @@ def test_forks_of_a_server_know_nothing_of_each_other() -> None:
         third.fork().call("list_parcels", {})
     assert far.calls.count("open_gate") == begun  # a call that only reads needs no other session
     one.close()
+
+
+def test_what_is_known_of_a_place_of_a_server_is_not_found_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To be at a place again takes a process of its own, mostly: calls and questions there are made once."""
+    far, opens = Far(disposable=True), []
+    open_ = Far.open
+    monkeypatch.setattr(Far, "open", lambda self, *world: opens.append(world) or open_(self, *world))
+    session: Any = opened(far, "", 3)
+
+    def told() -> list[Any]:
+        fork = session.fork()
+        calls = [("list_parcels", {}), ("open_gate", {}), ("open_gate", {}), ("drive_out", {})]
+        found = [fork.call(tool, arguments) for tool, arguments in calls]
+        return [*found, fork.digest(), fork.knowledge("me"), has(fork, TellsGoalState)]
+
+    first, made, begun = told(), len(far.calls), len(opens)
+    assert [told() for _ in range(4)] == [first] * 4
+    assert (len(far.calls), len(opens)) == (made, begun)
+    fresh: Any = opened(Far(disposable=True), "", 3)
+    assert [fresh.call("list_parcels", {}), fresh.call("open_gate", {})] == first[:2]
+    session.forget()
+    assert told() == first
+    assert len(far.calls) > made
+    session.close()
 
 
 def test_made_up_numbers_stay_within_their_bounds_and_their_order_of_magnitude() -> None:

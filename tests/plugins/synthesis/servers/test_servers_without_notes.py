@@ -78,6 +78,22 @@ def test_what_only_reads_is_called_and_what_is_left_out_is_said(made: Path, caps
     assert called(made / "made" / "tasks") == {"list_items"}
 
 
+def test_the_same_folder_will_do_once_leave_is_given(made: Path) -> None:
+    assert synthesize("").exit_code == 2
+    assert synthesize("", "--allow-destructive").exit_code == 0
+
+
+@pytest.mark.parametrize("command", [["synthesize", "mcp", "-o", "made"], ["env", "probe"]])
+def test_a_misspelt_option_is_no_program(made: Path, command: list[str]) -> None:
+    wrong = "--allow-destructiv" if "mcp" in command else "--legac"
+    done = CliRunner().invoke(root, [*command, wrong, "python", "depot.py"], obj=App())
+    assert isinstance(done.exception, SystemExit)
+    assert done.exit_code == 2
+    assert "No such option" in done.output
+    assert f"{wrong}{'e' if 'mcp' in command else 'y'}" in done.output
+    assert not (made / "made").exists()
+
+
 def test_leave_is_given_by_an_option_and_long_work_is_seen(made: Path) -> None:
     done = synthesize("", "--allow-destructive")
     (kept,) = (made / "made" / "knowledge").glob("mcp-*.json")
