@@ -52,8 +52,9 @@ RUNS = (
 EXECUTORS = (("serial", 2), ("process", 2), ("ray", 1))
 #: Executors whose workers are processes of their own.
 SPREAD = ("process", "ray")
-#: Seconds after which a process that is left is an orphan: Ray's actors take some to see that their node is gone.
-GRACE = {"ray": 10.0}
+#: Seconds after which a process that is left is an orphan: Ray's agents look for their node now and then, and leave 16
+#: seconds after it is gone, its actors sooner.
+GRACE = {"ray": 30.0}
 MARK = "CALLWRIGHT_CHAOS"
 
 

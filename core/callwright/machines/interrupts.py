@@ -59,7 +59,7 @@ def answered() -> Iterator[None]:
         return
     outside, _came[:] = [*_came], []
     try:
-        with _handled_by(_interrupt):
+        with _finalisers_quiet(), _handled_by(_interrupt):
             yield
     except Exception as error:
         if _came and not _is_of_a_signal(error.__cause__):  # which would say in words that it was stopped
@@ -67,6 +67,22 @@ def answered() -> Iterator[None]:
         raise
     finally:
         _came[:] = outside
+
+
+@contextmanager
+def _finalisers_quiet() -> Iterator[None]:
+    """A signal in a finaliser is remembered, so that nothing of it has to be printed, as Python does there."""
+    before = sys.unraisablehook
+
+    def tell(what: Any) -> None:
+        if not issubclass(what.exc_type, Interrupted):
+            before(what)
+
+    sys.unraisablehook = tell
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 def _is_of_a_signal(error: BaseException | None) -> bool:

@@ -163,6 +163,33 @@ def test_nothing_more_is_written_after_a_signal_that_was_swallowed() -> None:
     assert done == ["before"]
 
 
+def test_a_signal_in_a_finaliser_prints_nothing_and_is_answered_all_the_same() -> None:
+    """Python prints what a finaliser raises, with a traceback, which is nothing for whoever ends a command."""
+    program = """
+import os, signal
+from callwright.machines.interrupts import Interrupted, answered, postponed
+
+class Handle:
+    def __init__(self, number): self.number = number
+    def __del__(self):
+        if self.number is None: raise ValueError("a bug of the finaliser's own")
+        os.kill(os.getpid(), self.number)
+
+try:
+    with answered():
+        Handle(None)
+        Handle(signal.SIGTERM)
+        with postponed(): print("written")
+except Interrupted as stop:
+    print("ended by", stop)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "ended by SIGTERM\n"
+    assert done.stderr.count("Traceback") == 1, "a bug is still told of"
+    assert "a bug of the finaliser's own" in done.stderr
+    assert "Interrupted" not in done.stderr
+
+
 def test_on_the_way_out_things_are_still_written() -> None:
     done: list[str] = []
     with pytest.raises(Interrupted), answered():
