@@ -8,6 +8,7 @@ from callwright.errors import MissingExtra, UsageError
 from callwright.options import read_options
 from callwright.training.reporter import SILENT, Reporter
 from callwright_plugins.local_trainer.checking import mistakes, model_mistakes
+from callwright_plugins.local_trainer.garbage import imports_set_apart
 from callwright_plugins.local_trainer.memory import plan
 from callwright_plugins.local_trainer.options import Options
 
@@ -50,12 +51,14 @@ class LocalTrainer:
         the last completed step on its way out. Killed at any moment, the same call resumes and
         writes the bytes of an uninterrupted run (on the CPU; ``timings.jsonl`` apart).
         """
-        try:
-            from callwright_plugins.local_trainer.randomness import steady
-            from callwright_plugins.local_trainer.run.training import Training
-        except ModuleNotFoundError as error:
-            if (error.name or "").startswith("callwright"):
-                raise
-            raise MissingExtra("the trainer 'local'", "train", error.name or "torch") from error
-        with steady(self.options.threads, pipeline.conditions.seed):
-            Training(self.options, pipeline, run, reporter).run()
+        with imports_set_apart() as imported:
+            try:
+                from callwright_plugins.local_trainer.randomness import steady
+                from callwright_plugins.local_trainer.run.training import Training
+            except ModuleNotFoundError as error:
+                if (error.name or "").startswith("callwright"):
+                    raise
+                raise MissingExtra("the trainer 'local'", "train", error.name or "torch") from error
+            imported()
+            with steady(self.options.threads, pipeline.conditions.seed):
+                Training(self.options, pipeline, run, reporter).run()

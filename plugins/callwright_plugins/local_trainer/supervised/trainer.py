@@ -8,6 +8,7 @@ from callwright.errors import MissingExtra, UsageError
 from callwright.options import read_options
 from callwright.training.reporter import SILENT, Reporter
 from callwright_plugins.local_trainer.checking import mistakes, model_mistakes
+from callwright_plugins.local_trainer.garbage import imports_set_apart
 from callwright_plugins.local_trainer.options import SupervisedOptions
 
 if TYPE_CHECKING:
@@ -42,12 +43,14 @@ class SupervisedTrainer:
         moment, the same call resumes and writes the bytes of an uninterrupted run (on the CPU; ``timings.jsonl``
         apart).
         """
-        try:
-            from callwright_plugins.local_trainer.randomness import steady
-            from callwright_plugins.local_trainer.supervised.course import SupervisedTraining
-        except ModuleNotFoundError as error:
-            if (error.name or "").startswith("callwright"):
-                raise
-            raise MissingExtra("the trainer 'sft'", "train", error.name or "torch") from error
-        with steady(self.options.threads, pipeline.conditions.seed):
-            SupervisedTraining(self.options, pipeline, run, reporter).run()
+        with imports_set_apart() as imported:
+            try:
+                from callwright_plugins.local_trainer.randomness import steady
+                from callwright_plugins.local_trainer.supervised.course import SupervisedTraining
+            except ModuleNotFoundError as error:
+                if (error.name or "").startswith("callwright"):
+                    raise
+                raise MissingExtra("the trainer 'sft'", "train", error.name or "torch") from error
+            imported()
+            with steady(self.options.threads, pipeline.conditions.seed):
+                SupervisedTraining(self.options, pipeline, run, reporter).run()
