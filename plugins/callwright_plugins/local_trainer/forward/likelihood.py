@@ -22,7 +22,7 @@ from callwright_plugins.local_trainer.forward.batches import Ids, pad_left, pad_
 from callwright_plugins.local_trainer.forward.generation import last_logits_only
 from callwright_plugins.local_trainer.forward.llama import Llama, understood
 from callwright_plugins.local_trainer.forward.prompt_cache import GroupLayer, PromptLayer
-from callwright_plugins.local_trainer.forward.ragged import Causal, Following, Rows
+from callwright_plugins.local_trainer.forward.ragged import Causal, Rows, following
 from callwright_plugins.local_trainer.forward.recomputing import recomputed
 from callwright_plugins.local_trainer.forward.token_logprobs import head_of, of_hidden, of_logits
 from callwright_plugins.local_trainer.forward.trees import grown
@@ -106,12 +106,12 @@ class Prefix:
         model = Llama(self._policy)
         lengths = [len(prompt) - 1 for prompt in self._prompts]
         trees, edges = grown(owners, completions, lengths, self._policy.model.config.hidden_size)
-        rows = Rows([len(tree) for tree in trees])
+        rows, attend = following(model, trees, lengths, self._leaves)
         turns = model.turns(rows.packed([[lengths[tree.owner] + n for n in tree.written] for tree in trees]))
         inputs = rows.packed(
             [[self._prompts[tree.owner][-1] if one is None else one for one in tree.tokens] for tree in trees]
         )
-        hidden = model.hidden(inputs, turns, Following(model, rows, trees, lengths, self._leaves))
+        hidden = model.hidden(inputs, turns, attend)
         assert hidden is not None
         places = [rows.starts[tree] + node for tree, node in zip(edges.trees, edges.nodes, strict=True)]
         return Said(

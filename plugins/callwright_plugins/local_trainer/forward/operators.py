@@ -68,13 +68,10 @@ def attended(
     heads, rows, count, width = queries.shape
     others = keys.shape[2]
     if heads * rows * count * others > _WHOLE:
-        told, sums = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
-            queries, keys, values, 0.0, mask is None, attn_mask=None if mask is None else mask.unsqueeze(0), scale=1.0
-        )
+        told, sums = _flash(queries, keys, values, mask)
         if kept is not None:
             kept.append([queries, keys, values, told, sums])
-        result: Tensor = told
-        return result
+        return told
     if mask is None:
         mask = torch.full((1, count, others), -torch.inf).triu_(1)
     scores = torch.bmm(queries.flatten(0, 1), keys.flatten(0, 1).mT).view(heads, rows, count, others)
@@ -87,18 +84,80 @@ def attended(
 def attended_back(gradient: Tensor, kept: Sequence[Tensor], mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of queries, keys and values of :func:`attended`, of whose ``kept`` this is what it appended."""
     if len(kept) > 4:
-        found: tuple[Tensor, Tensor, Tensor] = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
-            gradient,
-            *kept,
-            0.0,
-            mask is None,
-            attn_mask=None if mask is None else mask.unsqueeze(0),
-            scale=1.0,
-        )
-        return found
+        return _flash_back(gradient, kept[:3], kept[3], kept[4], mask)
     queries, keys, values = (one.flatten(0, 1) for one in kept[:3])
     weights, gradient = kept[3], gradient.flatten(0, 1)
     of_values = torch.bmm(weights.mT, gradient)
     of_scores = torch._softmax_backward_data(torch.bmm(gradient, values.mT), weights, 2, torch.float32)
     of_queries, of_keys = torch.bmm(of_scores, keys), torch.bmm(of_scores.mT, queries)
     return of_queries.view_as(kept[0]), of_keys.view_as(kept[1]), of_values.view_as(kept[2])
+
+
+def _flash(
+    queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, *, causal: bool = True
+) -> tuple[Tensor, Tensor]:
+    """Attention without a table of scores, and logarithms of their sums ``[H, B, N]``; ``causal`` without a mask."""
+    added = None if mask is None else mask.unsqueeze(0)
+    found: tuple[Tensor, Tensor] = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+        queries, keys, values, 0.0, mask is None and causal, attn_mask=added, scale=1.0
+    )
+    return found
+
+
+def _flash_back(
+    gradient: Tensor, given: Sequence[Tensor], told: Tensor, sums: Tensor, mask: Tensor | None, *, causal: bool = True
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of queries, keys and values."""
+    added = None if mask is None else mask.unsqueeze(0)
+    found: tuple[Tensor, Tensor, Tensor] = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
+        gradient, *given, told, sums, 0.0, mask is None and causal, attn_mask=added, scale=1.0
+    )
+    return found
+
+
+def attended_behind(
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    mask: Tensor | None,
+    before: Sequence[Tensor],
+    kept: list[list[Tensor]] | None = None,
+) -> Tensor:
+    """Attention of rows ``[H, R, N, W]`` to one another's common beginning and to their own ``[H, R, M, W]``.
+
+    Keys and values of the beginning, ``before``, are ``[K, L, W]`` each: rows and the heads that share them are read as
+    one long row of queries, so that nothing is copied for each. Both parts are softmaxes of their own, which the
+    logarithms of their sums put together (Juravsky et al. 2024, "Hydragen", section 3).
+    """
+    told, sums = _flash(queries, keys, values, mask)
+    shared = before[0].shape[0]
+    prompt = [one.unsqueeze(1) for one in before]
+    first, first_sums = _flash(_long(queries, shared), prompt[0], prompt[1], None, causal=False)
+    first_sums = first_sums.reshape(sums.shape)
+    both = torch.logaddexp(first_sums, sums)
+    told = torch.lerp(told, first.reshape(told.shape), (first_sums - both).exp_().unsqueeze(3))
+    if kept is not None:
+        kept.append([queries, keys, values, told, both])
+    return told
+
+
+def attended_behind_back(
+    gradient: Tensor, kept: Sequence[Tensor], mask: Tensor | None, before: Sequence[Tensor]
+) -> tuple[Tensor, ...]:
+    """The gradients of queries, keys and values of :func:`attended_behind`, then those of ``before``.
+
+    Each part's weights are those of the whole, since they are made again from the sum of both.
+    """
+    queries, keys, values, told, both = kept
+    shared = before[0].shape[0]
+    own = _flash_back(gradient, (queries, keys, values), told, both, mask)
+    long = [_long(one, shared) for one in (gradient, queries, told)]
+    prompt = [one.unsqueeze(1) for one in before]
+    sums = both.reshape(shared, 1, -1)
+    first = _flash_back(long[0], (long[1], *prompt), long[2], sums, None, causal=False)
+    return own[0].add_(first[0].reshape(own[0].shape)), own[1], own[2], first[1].squeeze(1), first[2].squeeze(1)
+
+
+def _long(table: Tensor, shared: int) -> Tensor:
+    """``[H, R, N, W]`` as one long row for each of the heads' keys, ``[K, 1, H/K R N, W]``."""
+    return table.reshape(shared, 1, -1, table.shape[3])

@@ -14,12 +14,19 @@ import torch
 from torch import Tensor
 
 from callwright_plugins.local_trainer.forward.llama import ForBack, Llama, Told
-from callwright_plugins.local_trainer.forward.operators import attended, attended_back
+from callwright_plugins.local_trainer.forward.operators import (
+    attended,
+    attended_back,
+    attended_behind,
+    attended_behind_back,
+)
 from callwright_plugins.local_trainer.forward.trees import Tree
 
 #: A block ends where padding would be more than this share of it, and may begin anew after so many tokens.
 _PADDING: Final = 0.15
 _LEAST_TOKENS: Final = 64
+#: So many numbers of keys and values of prompts are copied for the rows that follow them, and more are not.
+_COPIED: Final = 1 << 20
 
 
 class Block:
@@ -69,18 +76,20 @@ class Block:
 
 
 class Rows:
-    """Rows of the given lengths, each at least 1, in one row of tokens."""
+    """Rows of the given lengths, each at least 1, in one row of tokens; no block has rows of two ``owners``."""
 
-    def __init__(self, lengths: Sequence[int]) -> None:
+    def __init__(self, lengths: Sequence[int], owners: Sequence[int] | None = None) -> None:
         self.lengths = lengths
-        self.order = sorted(range(len(lengths)), key=lambda row: (lengths[row], row))
+        owners = owners or [0] * len(lengths)
+        self.order = sorted(range(len(lengths)), key=lambda row: (owners[row], lengths[row], row))
         #: Where each row begins.
         self.starts = [0] * len(lengths)
         parts: list[list[int]] = [[]]
         begin = tokens = 0
         for row in self.order:
             wider = (len(parts[-1]) + 1) * lengths[row]
-            if tokens >= _LEAST_TOKENS and wider - tokens - lengths[row] > _PADDING * wider:
+            apart = bool(parts[-1]) and owners[parts[-1][-1]] != owners[row]
+            if apart or (tokens >= _LEAST_TOKENS and wider - tokens - lengths[row] > _PADDING * wider):
                 parts.append([])
                 tokens = 0
             self.starts[row] = begin
@@ -200,6 +209,59 @@ class Following:
             of_prefix.index_add_(1, index, before)
             parts.append(block.packed(torch.cat([told[0], own])))
         return _together(parts), of_prefix
+
+
+class Behind:
+    """The same for prompts that are long: each is attended to where it is, by all rows that follow it."""
+
+    def __init__(
+        self, model: Llama, rows: Rows, trees: Sequence[Tree], lengths: Sequence[int], prefix: Sequence[Tensor]
+    ) -> None:
+        """As :class:`Following`; ``rows`` have the trees' owners."""
+        self._model, self.prefix = model, prefix
+        self._blocks = []
+        for block in rows.blocks:
+            owner, mask = trees[block.rows[0]].owner, None
+            if not all(trees[row].chain for row in block.rows):
+                seen = torch.stack([trees[row].seen(block.longest) for row in block.rows])
+                mask = torch.zeros(seen.shape).masked_fill_(~seen, -torch.inf)
+            self._blocks.append((block, owner, lengths[owner], mask))
+
+    def __call__(self, number: int, states: Tensor, kept: ForBack | None = None) -> Told:
+        """Attention of one layer."""
+        model, prefix, told = self._model, self.prefix[number], []
+        for block, owner, length, mask in self._blocks:
+            whole = block.padded(states, model.everything, model.width)
+            queries, *own = torch.split(whole, [model.heads, model.shared, model.shared])
+            before = prefix[:, owner, :length].chunk(2)
+            told.append(block.packed(attended_behind(queries, *shared_out(model, own), mask, before, kept)))
+        return _together(told), None
+
+    def back(
+        self, number: int, gradient: Tensor | None, of_table: Tensor | None, kept: ForBack
+    ) -> tuple[Tensor, Tensor | None]:
+        """Of the gradient of what was told those of the states and of the prefix."""
+        assert gradient is not None
+        model, prefix, parts = self._model, self.prefix[number], []
+        of_prefix = torch.zeros_like(prefix)
+        for (block, owner, length, mask), some in zip(self._blocks, kept, strict=True):
+            before = prefix[:, owner, :length].chunk(2)
+            told = attended_behind_back(block.spread(gradient, model.width), some, mask, before)
+            of_prefix[:, owner, :length] += torch.cat(told[3:])
+            parts.append(block.packed(torch.cat([told[0], *summed_up(model, told[1:3])])))
+        return _together(parts), of_prefix
+
+
+def following(
+    model: Llama, trees: Sequence[Tree], lengths: Sequence[int], prefix: Sequence[Tensor]
+) -> tuple[Rows, Following | Behind]:
+    """The trees as rows of tokens, and what these attend to: the ``prefix`` of ``lengths`` ``[P]``, and themselves."""
+    sizes = [len(tree) for tree in trees]
+    if len(trees) * prefix[0][:, 0].numel() <= _COPIED:
+        rows = Rows(sizes)
+        return rows, Following(model, rows, trees, lengths, prefix)
+    rows = Rows(sizes, [tree.owner for tree in trees])
+    return rows, Behind(model, rows, trees, lengths, prefix)
 
 
 class Continued:

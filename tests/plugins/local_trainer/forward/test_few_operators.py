@@ -10,7 +10,7 @@ import torch
 from attrs import evolve
 from torch import Tensor, nn
 
-from callwright_plugins.local_trainer.forward import generation, likelihood
+from callwright_plugins.local_trainer.forward import generation, likelihood, ragged
 from callwright_plugins.local_trainer.forward.generation import Sampled, continue_contexts, generate
 from callwright_plugins.local_trainer.forward.likelihood import FullSequences, Prefix
 from callwright_plugins.local_trainer.forward.llama import understood
@@ -63,10 +63,19 @@ def randomly_normed(policy: Policy) -> Policy:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("sequences", [Prefix, FullSequences])
+@pytest.mark.parametrize(
+    ("sequences", "copied"), [(Prefix, 1 << 20), (Prefix, 0), (FullSequences, 0)], ids=["prefix", "behind", "full"]
+)
 def test_likelihood_and_gradients(
-    kind: str, sequences: type[Prefix] | type[FullSequences], make_policy: Make, by_transformers: Callable[[], None]
+    kind: str,
+    sequences: type[Prefix] | type[FullSequences],
+    copied: int,
+    make_policy: Make,
+    by_transformers: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Prompts are copied for the rows that follow them, or attended to where they are."""
+    monkeypatch.setattr(ragged, "_COPIED", copied)
     policy = randomly_normed(make_policy(kind))
     assert understood(policy)
     logprobs, entropies, found = trained(policy, sequences)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from callwright_plugins.local_trainer.forward import likelihood
+from callwright_plugins.local_trainer.forward import likelihood, ragged
 from callwright_plugins.local_trainer.forward.likelihood import FullSequences, Prefix
 from callwright_plugins.local_trainer.forward.trees import Edges, Tree, grown
 from callwright_plugins.local_trainer.models.policy import Policy
@@ -100,7 +100,11 @@ def trained(
 
 @pytest.mark.parametrize("kind", ["llama", "qwen2", "qwen3"])
 @pytest.mark.parametrize("apart", [False, True])
-def test_likelihood_and_gradients(kind: str, apart: bool, make_policy: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("copied", [1 << 20, 0], ids=["copied", "behind"])
+def test_likelihood_and_gradients(
+    kind: str, apart: bool, copied: int, make_policy: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ragged, "_COPIED", copied)
     if apart:  # as if no completions of a prompt were worth a tree
         monkeypatch.setattr(likelihood, "grown", lambda *given: _chains(*given[:3]))
     policy = make_policy(kind)
@@ -113,8 +117,9 @@ def test_likelihood_and_gradients(kind: str, apart: bool, make_policy: Make, mon
         largest = max(float(one.abs().max()) for one in expected[2].values())
         assert gradients.keys() == expected[2].keys()
         for name, gradient in gradients.items():
-            # Tokens are few and added up in another order, so that some sums nearly cancel.
-            assert float((gradient - expected[2][name]).abs().max()) <= 3e-6 * largest, name
+            # Tokens are few and added up in another order, so that some sums nearly cancel: each of these forms is up
+            # to 8e-6 away from what float64 comes to.
+            assert float((gradient - expected[2][name]).abs().max()) <= (3e-6 if copied else 6e-6) * largest, name
 
 
 def _chains(
