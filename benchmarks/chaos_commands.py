@@ -52,9 +52,8 @@ RUNS = (
 EXECUTORS = (("serial", 2), ("process", 2), ("ray", 1))
 #: Executors whose workers are processes of their own.
 SPREAD = ("process", "ray")
-#: Seconds after which a process that is left is an orphan: Ray's agents look for their node now and then, and leave 16
-#: seconds after it is gone, its actors sooner.
-GRACE = {"ray": 30.0}
+#: Seconds after which a process that is left is an orphan: what a cluster leaves is looked for during ten.
+GRACE = {"ray": 15.0}
 MARK = "CALLWRIGHT_CHAOS"
 
 

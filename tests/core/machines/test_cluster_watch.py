@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from callwright.machines.on_ray import cluster_watch
-from callwright.machines.on_ray.cluster_watch import MARK, ClusterWatch, marked
+from callwright.machines.on_ray.cluster_watch import MARK, ClusterWatch, members
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 
@@ -68,7 +69,7 @@ def test_what_has_the_mark_is_ended_unless_the_cluster_was_shut_down(how: str, e
         inside, outside, mark = command.stdout.readline().split()
         ended += [int(inside), int(outside)]
         if how == "killed":
-            assert marked(mark) == [int(inside)]
+            assert members(mark) == [int(inside)]
             command.kill()
         elif how == "killed with its group":
             child = subprocess.Popen([sys.executable, "-c", SLEEPER], env={**os.environ, MARK: mark})
@@ -82,6 +83,32 @@ def test_what_has_the_mark_is_ended_unless_the_cluster_was_shut_down(how: str, e
         assert gone_within(60, int(inside))
     if how != "killed with its group":
         assert lives(int(outside))
+
+
+@pytest.mark.parametrize(
+    ("title", "session", "found"),
+    [
+        ("ray::DashboardAgent", "session_2026-11-28_07-17-35_025560_4711", True),
+        ("ray::DashboardAgent", "session_2026-11-28_07-17-35_025560_47110", False),
+        ("tail", "session_2026-11-28_07-17-35_025560_4711", False),
+    ],
+    ids=["an agent", "of another cluster", "who looks into it"],
+)
+def test_an_agent_without_the_mark_is_known_by_its_title_and_its_files(
+    title: str, session: str, found: bool, ended: list[int], tmp_path: Path
+) -> None:
+    log = tmp_path / session / "logs" / "agent.log"
+    log.parent.mkdir(parents=True)
+    words = [title, "-c", f"file = open({str(log)!r}, 'w'); print('open', flush=True); {SLEEPER}"]
+    environment = {name: value for name, value in os.environ.items() if name != MARK}
+    with subprocess.Popen(
+        words, executable=sys.executable, stdout=subprocess.PIPE, text=True, env=environment
+    ) as agent:
+        ended.append(agent.pid)
+        assert agent.stdout is not None
+        assert agent.stdout.readline() == "open\n"
+        assert (agent.pid in members("4711-1")) == found
+        agent.kill()
 
 
 def test_nothing_is_watched_where_there_is_no_proc(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -104,6 +131,18 @@ with make_executor("ray", 1) as executor:
 """
 
 
+def agents(mark: str) -> set[int]:
+    """Ray's agents that have set their titles and were started by a process of the cluster."""
+    cluster, found = members(mark), set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            title = (folder / "cmdline").read_bytes()
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent in cluster and title.startswith((b"ray::DashboardAgent", b"ray::RuntimeEnvAgent")):
+                found.add(int(folder.name))
+    return found
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install 'callwright[ray]'")
 def test_of_a_killed_command_nothing_of_ray_is_left() -> None:
@@ -112,10 +151,15 @@ def test_of_a_killed_command_nothing_of_ray_is_left() -> None:
     with subprocess.Popen([sys.executable, "-c", _RAY], stdout=subprocess.PIPE, text=True, env=environment) as command:
         assert command.stdout is not None
         mark = command.stdout.readline().strip()
-        assert len(marked(mark)) >= 3  # the control store, the raylet, an actor
+        assert len(members(mark)) >= 3  # the control store, the raylet, an actor
+        end = time.monotonic() + 60
+        while len(found := agents(mark)) < 2 and time.monotonic() < end:
+            time.sleep(0.1)
+        assert len(found) == 2
+        assert found <= set(members(mark)), "their titles may have taken the mark's place"
         command.kill()
         command.wait()
     end = time.monotonic() + 30  # Ray's agents alone would take a minute
-    while marked(mark) and time.monotonic() < end:
+    while members(mark) and time.monotonic() < end:
         time.sleep(0.1)
-    assert marked(mark) == []
+    assert members(mark) == []

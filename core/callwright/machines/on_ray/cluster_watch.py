@@ -7,13 +7,16 @@
 Of a command that is killed by SIGKILL, Ray's raylet and control store are ended by the kernel and its actors end within
 seconds. But its two agents, once they have seen that, spend a minute on telling the control store of it, which is gone
 (``publish_error_to_driver``, whose 60 s no setting changes). This process holds a pipe of the command: when that closes
-without a word, it ends every process that has the mark. Where there is no ``/proc``, nothing is watched.
+without a word, it ends every process that has the mark. Agents write their titles over their environment, and the mark
+with it: they are known by the title, and by the files that they hold open in the folder of the cluster, which is named
+after the command. Where there is no ``/proc``, nothing is watched.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -75,7 +78,7 @@ def wait_and_end(mark: str) -> None:
     end = time.monotonic() + _WATCHED
     looked = 0
     while looked < 2 and time.monotonic() < end:  # twice nothing: one that was about to start has started
-        found = marked(mark)
+        found = members(mark)
         for process in found:
             with contextlib.suppress(OSError):
                 os.kill(process, signal.SIGKILL)
@@ -83,21 +86,36 @@ def wait_and_end(mark: str) -> None:
         time.sleep(0.2)
 
 
-def marked(mark: str) -> list[int]:
-    """The processes that live with this mark in their environment, this one not among them."""
+def members(mark: str) -> list[int]:
+    """The processes of the cluster that live, this one not among them."""
+    # Of "session_<time>_<process>", which is how Ray names the folder of a cluster.
+    folder = re.compile(rf"/session_[^/]*_{mark.partition('-')[0]}/")
     found = []
     for name in os.listdir(_PROCESSES):  # noqa: PTH208
         if name.isdigit() and int(name) != os.getpid():
             try:
-                with open(f"{_PROCESSES}/{name}/environ", "rb") as file:  # noqa: PTH123
-                    known = f"{MARK}={mark}".encode() in file.read().split(b"\0")
-                with open(f"{_PROCESSES}/{name}/stat", "rb") as file:  # noqa: PTH123
-                    dead = file.read().rpartition(b")")[2].split()[0] in (b"Z", b"X")
+                known = f"{MARK}={mark}".encode() in _read(name, "environ").split(b"\0")
+                known = known or (_read(name, "cmdline").startswith(b"ray::") and _holds(name, folder))
+                dead = _read(name, "stat").rpartition(b")")[2].split()[0] in (b"Z", b"X")
             except OSError:  # of somebody else, or gone
                 continue
             if known and not dead:
                 found.append(int(name))
     return found
+
+
+def _read(process: str, what: str) -> bytes:
+    with open(f"{_PROCESSES}/{process}/{what}", "rb") as file:  # noqa: PTH123
+        return file.read()
+
+
+def _holds(process: str, folder: re.Pattern[str]) -> bool:
+    """Whether a process has a file open in a folder. Raises ``OSError``."""
+    for number in os.listdir(f"{_PROCESSES}/{process}/fd"):  # noqa: PTH208
+        with contextlib.suppress(FileNotFoundError):  # closed by now
+            if folder.search(os.readlink(f"{_PROCESSES}/{process}/fd/{number}")):  # noqa: PTH115
+                return True
+    return False
 
 
 if __name__ == "__main__":
