@@ -15,6 +15,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final, Literal
+from weakref import WeakValueDictionary
 
 from attrs import evolve, frozen
 
@@ -27,6 +28,8 @@ from callwright_plugins.recorded.fingerprint import fingerprint_of_arguments, re
 
 DEFINITIONS: Final = "function_definitions.json"
 CASSETTE: Final = "cassette.jsonl"
+#: Recordings that somebody has, by where they are and what their file was when it was read.
+_IN_USE: Final[WeakValueDictionary[Hashable, Recording]] = WeakValueDictionary()
 _STATUS_KIND: Final[Mapping[str, OutcomeKind]] = {"ok": "ok", "missing": "unknown_tool", "raised": "execution_error"}
 
 
@@ -215,8 +218,21 @@ def read_definitions(path: Path) -> dict[str, ToolSpec]:
 
 
 def read_recording(folder: Path) -> Recording:
-    """The cassette of a folder; an empty recording if it has none (then only parsing and validation are possible)."""
+    """The cassette of a folder; an empty recording if it has none (then only parsing and validation are possible).
+
+    As long as anybody has it, it is read once, unless the file changes: environments, corpora and what is unpickled of
+    them share it. Raises :class:`callwright.errors.DataError` where it is not one.
+    """
     path = find_file(folder, CASSETTE)
+    about = path.stat() if path else None
+    key = (folder.absolute(), path, about and (about.st_ino, about.st_mtime_ns, about.st_size))
+    found = _IN_USE.get(key)
+    if found is None:
+        found = _IN_USE[key] = _read(folder, path)
+    return found
+
+
+def _read(folder: Path, path: Path | None) -> Recording:
     known: dict[int, str] = {}
     owned: dict[Hashable, Any] = {}
     outcomes: dict[tuple[str, str, str, str], tuple[Outcome, str]] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,17 @@ def test_a_recording_answers_like_the_environment(tmp_path: Path) -> None:
     expected = {scenario: play(live, scenario) for scenario in ("100", "50")}
     assert {scenario: play(recording, scenario) for scenario in expected} == expected
     assert {scenario: play(RecordedEnvironment(tmp_path), scenario) for scenario in expected} == expected
+
+
+def test_a_recording_is_read_once_while_it_is_in_use_and_anew_when_it_changes(tmp_path: Path) -> None:
+    play(RecordingEnvironment(bank(), tmp_path), "100")
+    first = RecordedEnvironment(tmp_path)
+    assert RecordedEnvironment(tmp_path).recording is first.recording
+    assert pickle.loads(pickle.dumps(first)).recording is first.recording
+    play(RecordingEnvironment(bank(), tmp_path), "50")
+    later = RecordedEnvironment(tmp_path)
+    assert play(later, "50") == play(bank(), "50")
+    assert later.recording is not first.recording
 
 
 def test_recorded_tools_keep_their_specs(tmp_path: Path) -> None:
