@@ -67,16 +67,21 @@ def explore_(
 def draw(found: Explored) -> None:
     """What was found, a line for each tool."""
     from callwright.commands.terminal import screen, table, text
+    from callwright_plugins.synthesis.exploration.explored import TELLING
 
     shown = table("tool", "shortest path", "fails with", right=())
     for tool in found.tools:
         witnesses = found.witnesses.get(tool, ())
         path = " ".join(call.tool for call in witnesses[0].calls) if witnesses else "never executed"
+        if witnesses and tool in found.untold:
+            path += ", which found nothing"
         codes = ", ".join(sorted(found.failures.get(tool, ())))
         shown.add_row(text(tool), text(path, "" if witnesses else "red"), text(codes))
     out = screen()
     out.print(shown)
     worlds = f"{found.calls:,} calls and {found.states:,} states of {len(found.seeds)} worlds"
     out.print(text(f"{len(found.witnesses)} of {len(found.tools)} tools executed, in {worlds}"))
+    if found.untold:
+        out.print(text(f"Nothing tells what {', '.join(found.untold)} take: {TELLING}"))
     if found.forbidden:
         out.print(text(f"Not called, because they destroy (--allow-destructive): {', '.join(found.forbidden)}"))

@@ -24,7 +24,7 @@ from callwright_plugins.synthesis.blueprints.knowledge import Knowledge, already
 from callwright_plugins.synthesis.blueprints.planning import plan_blueprints
 from callwright_plugins.synthesis.dialogue.conversation import converse
 from callwright_plugins.synthesis.dialogue.words import SCRIPTED
-from callwright_plugins.synthesis.exploration.explored import WAYS_OUT
+from callwright_plugins.synthesis.exploration.explored import TELLING, WAYS_OUT
 from callwright_plugins.synthesis.gates import gate
 from callwright_plugins.synthesis.gates.gate import GATES, Gate
 from callwright_plugins.synthesis.gates.naming import BackTranslated
@@ -109,6 +109,9 @@ class Grounded:
         if knowledge.explored.forbidden:
             left_out = ", ".join(knowledge.explored.forbidden)
             log.warning("tools that may destroy something are not called", left_out=left_out, ways_out=WAYS_OUT)
+        if knowledge.explored.untold:
+            untold = ", ".join(knowledge.explored.untold)
+            log.warning("tools that never executed, or never found anything", tools=untold, ways_out=TELLING)
         name = _NO_WORD.sub("-", environment.name).strip("-")
         asked = materials.count
         more = spares_for(asked, self.spares) if self.gates else 0

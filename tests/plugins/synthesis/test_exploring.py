@@ -6,13 +6,15 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 import callwright as cw
-from callwright.errors import DataError, UsageError
+from callwright.errors import ComponentError, DataError, UsageError
 from callwright_plugins.synthesis.exploration.explored import Explored, explore
 from callwright_plugins.synthesis.exploration.values import Bank, Key, Place
 from callwright_plugins.synthesis.exploration.witness import Witness, outcomes
@@ -30,6 +32,44 @@ def found() -> Explored:
 def test_every_tool_is_made_to_execute_also_behind_a_pin_that_only_a_person_knows(found: Explored) -> None:
     assert found.missing == ()
     assert set(found.witnesses) == set(depot().tools)
+
+
+@cw.row("lodgers", prefix="L", index=("name",))
+class Lodger:
+    id: str
+    name: str
+
+
+@cw.tool(read_only=True)
+def find_lodgers(world: cw.World, /, name: str) -> list[str]:
+    """The ids of lodgers of a name."""
+    return [one.id for one in world.find(Lodger, name=name)]
+
+
+@cw.tool
+def rename_lodger(world: cw.World, /, lodger_id: str, name: str) -> str:
+    """Give a lodger another name."""
+    return world.update(world.need(Lodger, lodger_id), name=name).name
+
+
+def lodging(knows: Callable[[cw.World, str], Mapping[str, Any] | None] | None) -> cw.StatefulEnvironment:
+    scenarios = {"house": cw.Scenario(lambda rng, scale: [Lodger("L00001", f"Ilse {rng.randrange(10**6)}")])}
+    tools = [find_lodgers, rename_lodger]
+    return cw.StatefulEnvironment("lodging", rows=[Lodger], tools=tools, scenarios=scenarios, knowledge=knows)
+
+
+def test_tools_that_nothing_tells_what_they_take_are_named(found: Explored) -> None:
+    """One of them executes, but never finds anything."""
+    blind = explore(lodging(None), calls=CALLS)
+    assert blind.missing == ("rename_lodger",)
+    assert blind.untold == ("find_lodgers", "rename_lodger")
+    knowing = explore(lodging(lambda world, who: {"name": world.need(Lodger, "L00001").name}), calls=CALLS)
+    assert knowing.untold == found.untold == ()
+
+
+def test_a_bug_in_what_is_known_is_not_passed_over() -> None:
+    with pytest.raises(ComponentError, match="knowledge raised ZeroDivisionError"):
+        explore(lodging(lambda world, who: {"share": 1 // 0}), calls=CALLS)
 
 
 def test_every_witness_comes_to_the_same_in_a_fresh_session(found: Explored) -> None:

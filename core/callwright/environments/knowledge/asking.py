@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from callwright.capability import has
 from callwright.environments.protocol import Knows, Session
-from callwright.errors import ComponentError, UsageError
+from callwright.environments.undeclared import account_of
+from callwright.errors import CallwrightError, ComponentError, UsageError
 from callwright.machines.awaiting import finished
 
 #: The one whose session it is.
@@ -31,11 +32,21 @@ def knowledge_of(session: Session, entity: str = ME) -> dict[str, Any]:
 def tell(known: Callable[[Any, str], Mapping[str, Any] | None], world: Any, entity: str, owner: str) -> dict[str, Any]:
     """What a function of an environment says that ``entity`` knows. It is given a copy of the world.
 
-    Raises :class:`callwright.UsageError` for an entity that is not a text, and as :func:`knowledge_of`.
+    Raises :class:`callwright.UsageError` for an entity that is not a text, :class:`callwright.errors.ComponentError`
+    where the function raises, and as :func:`knowledge_of`.
     """
     if not isinstance(entity, str):
         raise UsageError(f"knowledge is asked for by the name of somebody, not by {entity!r:.80}")
-    return checked(known(world.fork(), entity), entity, f"the environment {owner!r}")
+    try:
+        found = known(world.fork(), entity)
+    except CallwrightError:
+        raise
+    except Exception as error:
+        raise ComponentError(
+            f"what {entity!r:.80} knows in the environment {owner!r} cannot be told: "
+            f"{account_of('knowledge', error)}\nThis is a bug of the environment {owner!r}"
+        ) from error
+    return checked(found, entity, f"the environment {owner!r}")
 
 
 def checked(found: Any, entity: str, owner: str) -> dict[str, Any]:

@@ -204,6 +204,8 @@ def _plugins(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Change]:
             continue
         which = old or new
         what = "version" if which.get("distribution") else f"source of the module {which.get('module', '')}"
+        if old and new and which.get("distribution") and old.get("version") == new.get("version"):
+            what = "source"
         changes.append(Change(f"the plugin {name!r}, {what}", _identity(old), _identity(new)))
     return changes
 
@@ -212,5 +214,6 @@ def _identity(plugin: Mapping[str, Any]) -> str:
     if not plugin:
         return ""
     if plugin.get("distribution"):
-        return f"{plugin['distribution']} {plugin.get('version', '')}".strip()
+        edited = f", {plugin['source']}" if plugin.get("source") else ""
+        return f"{plugin['distribution']} {plugin.get('version', '')}".strip() + edited
     return str(plugin.get("source") or plugin.get("module") or "an object")

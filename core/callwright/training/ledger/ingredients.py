@@ -2,7 +2,8 @@
 
 They are the recipe, the tasks of the splits in use, the files that options name, the plugins, and the versions of
 Python and of the packages that compute. A plugin of an installed distribution is known by its version; one that was
-added as a module by the source of the module and of the modules that its components are in.
+added as a module, or that is installed to be edited, by the source of its module and of those that its components are
+in.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import inspect
+import json
 import platform
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -153,24 +156,42 @@ def _short(digest: str) -> str:
 # Plugins --------------------------------------------------------------------------------------------------------------
 
 
-def plugin_digests(registry: Registry) -> dict[str, dict[str, Any]]:
-    """Every loaded plugin by name: its distribution and version, or its module and the digest of its source."""
+def plugin_digests(registry: Registry, only: Collection[str] | None = None) -> dict[str, dict[str, Any]]:
+    """Every loaded plugin by name, or ``only`` some: its distribution and version, or its module, and the digest of its
+    source where no version stands for it: of a module, and of a distribution that is installed to be edited."""
     targets: dict[str, list[Any]] = {}
     for _, lazy in registry.components():
         targets.setdefault(lazy.plugin, []).append(lazy.target)
     return {
         info.name: _plugin(info, targets.get(info.name, ()))
         for info in sorted(registry.plugins, key=lambda one: one.name)
-        if not info.blocked and not info.error
+        if not info.blocked and not info.error and (only is None or info.name in only)
     }
 
 
 def _plugin(info: PluginInfo, targets: Sequence[Any]) -> dict[str, Any]:
     found: dict[str, Any] = {"meddles": True} if _MEDDLING & set(info.hooks) else {}
     if info.distribution:
-        return {"distribution": info.distribution, "version": info.version, **found}
-    source = source_digest([info.module, *(_module_of(target) for target in targets)])
-    return {"module": info.module, **({} if source is None else {"source": source}), **found}
+        found = {"distribution": info.distribution, "version": info.version, **found}
+        if not _is_edited(info.distribution):
+            return found
+    else:
+        found = {"module": info.module, **found}
+    source = source_digest([info.module.partition(":")[0], *(_module_of(target) for target in targets)])
+    return found if source is None else {**found, "source": source}
+
+
+@cache
+def _is_edited(distribution: str) -> bool:
+    """Whether a distribution is installed from a folder in which it is edited (``pip install -e``). Ours is taken at
+    its version."""
+    if distribution == "callwright":
+        return False
+    try:
+        said = json.loads(metadata.distribution(distribution).read_text("direct_url.json") or "{}")
+        return bool(said["dir_info"]["editable"])
+    except (metadata.PackageNotFoundError, ValueError, KeyError, TypeError):
+        return False
 
 
 def source_digest(modules: Iterable[str]) -> str | None:

@@ -19,6 +19,7 @@ from callwright.digests import digest_of
 from callwright.environments.protocol import Environment
 from callwright.errors import DataError, UsageError
 from callwright.plugins import Registry
+from callwright.training.ledger.ingredients import plugin_digests
 from callwright.training.reporter import SILENT, Reporter
 from callwright_plugins.synthesis.exploration.explored import Explored, explore, schema_hash
 from callwright_plugins.synthesis.graph.building import build
@@ -80,8 +81,8 @@ def known(
 
     ``calls`` is the budget of exploring for each seed. What is kept is taken for the same tools (their schema hash) and
     arguments; a file that cannot be read is made anew. ``cache`` is a folder, ``None`` keeps nothing. ``registry``
-    tells which build of the environment this is: what another version of its plugin came to is not taken. Raises
-    :class:`callwright.UsageError` for less than two seeds, since information is proven in two worlds, and what
+    tells which build of the environment this is: what another version or source of its plugin came to is not taken.
+    Raises :class:`callwright.UsageError` for less than two seeds, since information is proven in two worlds, and what
     exploring raises.
     """
     if len(set(seeds)) < 2:
@@ -171,12 +172,14 @@ def _kept(path: Path, name: str, schema: str) -> Knowledge | None:
 
 
 def _build(environment: Environment, registry: Registry) -> list[str]:
-    """Which build of an environment this is: the versions of the plugins that make it, as far as they are known."""
+    """Which build of an environment this is: the versions of the plugins that make it, as far as they are known, and
+    the digests of their sources where no version stands for them."""
     found = [callwright.__version__]
     for part in environment.name.split("+"):
         if registry.knows("environment", part):
             plugin = registry.plugin(registry.spec("environment", part).plugin)
-            found.append(f"{part} {plugin.name} {plugin.version}")
+            source = plugin_digests(registry, [plugin.name])[plugin.name].get("source")
+            found.append(" ".join([part, plugin.name, plugin.version, *([source] if source else [])]))
     return found
 
 

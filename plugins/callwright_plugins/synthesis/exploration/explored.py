@@ -91,6 +91,15 @@ class Explored:
     worlds: tuple[World, ...] = field(default=(), eq=False, repr=False)
     explorer: Explorer | None = field(default=None, eq=False, repr=False)
 
+    @property
+    def untold(self) -> tuple[str, ...]:
+        """Tools that were called and never executed or found anything: most often nothing tells what they take."""
+        return tuple(
+            tool
+            for tool in self.tools
+            if tool not in self.forbidden and all(one.kind == "empty" for one in self.witnesses.get(tool, ()))
+        )
+
     def as_json(self) -> dict[str, Any]:
         """As JSON, without what lives in this process alone."""
         return {
@@ -158,6 +167,12 @@ WAYS_OUT: Final = (
     "run the server in a scratch folder, by {workspace} in its command; or have it declare what its tools do "
     "(readOnlyHint, destructiveHint: without them a tool counts as one that destroys); or allow it, by "
     "--allow-destructive or the option allow_destructive of the synthesizer"
+)
+
+#: What may be done about tools that nothing tells what they take.
+TELLING: Final = (
+    "say what users know (knowledge= of an environment, the option 'knowledge' of a server), offer a tool that lists "
+    "what there is, or allow more calls (the option 'calls')"
 )
 
 

@@ -10,7 +10,7 @@ from attrs import define, field, frozen
 from callwright.capability import has
 from callwright.environments.capabilities import Forks
 from callwright.environments.protocol import Disposable, Environment, Knows, Outcome, OutOfProcess, Session, declares
-from callwright.errors import CallwrightError, InfrastructureFailure
+from callwright.errors import CallwrightError, ComponentError, InfrastructureFailure
 from callwright.language.program import Call
 from callwright.training.reporter import SILENT, Reporter
 from callwright_plugins.synthesis.exploration.values import Key
@@ -175,11 +175,16 @@ def allowed_tools(environment: Environment, allow_destructive: bool) -> tuple[li
 
 
 def known_to(session: Session, entity: str) -> Mapping[str, Any]:
-    """What somebody knows there; nothing where nobody is asked, or the name is no name."""
+    """What somebody knows there; nothing where nobody is asked, or the name is no name.
+
+    Raises :class:`callwright.errors.ComponentError` for a bug of the environment.
+    """
     if not has(session, Knows):
         return {}
     try:
         known = session.knowledge(entity)
+    except ComponentError:
+        raise
     except CallwrightError:
         return {}
     return known if isinstance(known, Mapping) else {}

@@ -66,6 +66,18 @@ def test_knowledge_follows_what_is_there_now() -> None:
     assert (session.knowledge("Bela")["safes"], session.knowledge("Cem")) == (["S00002"], {})
 
 
+def test_a_function_that_raises_is_named_with_the_environment_whose_bug_it_is() -> None:
+    def broken(world: cw.World, entity: str) -> Mapping[str, Any]:
+        return {"code": {}[entity]}
+
+    with pytest.raises(ComponentError) as raised:
+        vault(broken).open().knowledge()
+    said = str(raised.value)
+    assert "what 'me' knows in the environment 'vault' cannot be told: knowledge raised KeyError" in said
+    assert "broken, line" in said
+    assert said.endswith("This is a bug of the environment 'vault'")
+
+
 def test_where_nobody_says_what_is_known_nothing_is() -> None:
     assert vault(None).open().knowledge() == {}
     plain = FunctionEnvironment("plain", tools=[])

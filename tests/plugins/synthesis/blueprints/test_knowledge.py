@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,7 +23,7 @@ from tests.plugins.synthesis.depot import (
 
 import callwright as cw
 from callwright.errors import DataError, UsageError
-from callwright.plugins import default_registry
+from callwright.plugins import default_registry, load_plugins
 from callwright_plugins.synthesis.blueprints import knowledge as module
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge, briefly_known, cache_folder, known
 
@@ -85,6 +87,35 @@ def test_who_finds_out_the_same_at_the_same_time_writes_a_file_of_its_own(
     (kept,) = tmp_path.iterdir()
     assert len({kept, *written}) == 3
     assert Knowledge.from_json(json.loads(kept.read_text(encoding="utf-8"))) == first
+
+
+SHED = """
+import callwright as cw
+
+@cw.tool(read_only=True)
+def look() -> str:
+    return "a rake"
+
+@cw.hookimpl
+def callwright_environments():
+    yield cw.Lazy("shed", lambda: cw.environment("shed", tools=[look]))
+"""
+
+
+def test_what_another_source_of_a_plugin_came_to_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module has no version: whoever edits it finds its environment out anew."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    told = []
+    for text in (SHED, SHED, SHED.replace("rake", "spade")):
+        (tmp_path / "shed_plugin.py").write_text(text)
+        monkeypatch.delitem(sys.modules, "shed_plugin", raising=False)
+        importlib.invalidate_caches()
+        registry = load_plugins(extra={"shed_plugin": importlib.import_module("shed_plugin")})
+        found = known(registry.create("environment", "shed"), registry=registry, calls=20, cache=tmp_path / "kept")
+        told.append([one.examples for one in found.explored.values if one.origin == "result"])
+    assert told == [[("a rake",)], [("a rake",)], [("a spade",)]]
+    assert len(list((tmp_path / "kept").iterdir())) == 2
 
 
 def test_what_is_no_knowledge_says_so() -> None:
