@@ -8,14 +8,15 @@ and a model that is paid for calls that execute pays for it. So the outcome says
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dis import opmap
 from functools import cache
 from importlib import metadata
 from types import TracebackType
 from typing import Any, Final, Literal
 
+from callwright.errors import CallwrightError, ComponentError
 from callwright.language.shortening import shortened
 
 #: What such a failure becomes: a failed call, a masked sample, or the end of the run.
@@ -73,6 +74,21 @@ def message_of(error: BaseException) -> str:
     except Exception:  # the exception's own __str__ is as broken as its tool
         text = ""
     return shortened(_ADDRESS.sub("0x…", text), _LONGEST_MESSAGE)
+
+
+@contextmanager
+def bugs_of(environment: str, part: str) -> Iterator[None]:
+    """What a part of an environment that is no tool raises in this block is said to be a bug of it.
+
+    Raises :class:`callwright.errors.ComponentError`; errors of ours pass through.
+    """
+    try:
+        yield
+    except CallwrightError:
+        raise
+    except Exception as error:
+        said = account_of(f"{part} of the environment {environment!r}", error)
+        raise ComponentError(f"{said}\nThis is a bug of the environment {environment!r}") from error
 
 
 def account_of(tool: str, error: BaseException) -> str:

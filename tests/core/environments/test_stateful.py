@@ -193,6 +193,18 @@ def test_a_bug_is_raised_after_undoing() -> None:
     assert session.call("lend", {"book_id": "B00001"}).executed
 
 
+def test_a_scenario_that_raises_is_named_with_the_environment_whose_bug_it_is() -> None:
+    def rows(rng: random.Random, scale: float) -> Iterator[Any]:
+        yield {}["nothing"]
+
+    with pytest.raises(ComponentError) as raised:
+        cw.StatefulEnvironment("ruin", rows=[], tools=[], scenarios={"night": cw.Scenario(rows, "dark")}).open()
+    said = str(raised.value)
+    assert said.startswith("the scenario 'night' of the environment 'ruin' raised KeyError: 'nothing'")
+    assert "rows, line" in said
+    assert said.endswith("This is a bug of the environment 'ruin'")
+
+
 def test_secrets_are_marked_and_models_not_told() -> None:
     assert secret.spec.sensitive
     assert not lend.spec.sensitive

@@ -68,7 +68,7 @@ def test_tools_that_nothing_tells_what_they_take_are_named(found: Explored) -> N
 
 
 def test_a_bug_in_what_is_known_is_not_passed_over() -> None:
-    with pytest.raises(ComponentError, match="knowledge raised ZeroDivisionError"):
+    with pytest.raises(ComponentError, match="of the environment 'lodging' raised ZeroDivisionError"):
         explore(lodging(lambda world, who: {"share": 1 // 0}), calls=CALLS)
 
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from callwright.capability import has
 from callwright.environments.protocol import Knows, Session
-from callwright.environments.undeclared import account_of
-from callwright.errors import CallwrightError, ComponentError, UsageError
+from callwright.environments.undeclared import bugs_of
+from callwright.errors import ComponentError, UsageError
 from callwright.machines.awaiting import finished
 
 #: The one whose session it is.
@@ -37,15 +37,8 @@ def tell(known: Callable[[Any, str], Mapping[str, Any] | None], world: Any, enti
     """
     if not isinstance(entity, str):
         raise UsageError(f"knowledge is asked for by the name of somebody, not by {entity!r:.80}")
-    try:
+    with bugs_of(owner, f"the knowledge of {entity!r:.80}"):
         found = known(world.fork(), entity)
-    except CallwrightError:
-        raise
-    except Exception as error:
-        raise ComponentError(
-            f"what {entity!r:.80} knows in the environment {owner!r} cannot be told: "
-            f"{account_of('knowledge', error)}\nThis is a bug of the environment {owner!r}"
-        ) from error
     return checked(found, entity, f"the environment {owner!r}")
 
 

@@ -46,7 +46,7 @@ from callwright.environments.protocol import Environment
 from callwright.environments.rows import table_of
 from callwright.environments.stateful.session import StatefulSession
 from callwright.environments.stateful.tools import Toolsets, check_toolsets, ready_function
-from callwright.environments.undeclared import holds_foreign
+from callwright.environments.undeclared import bugs_of, holds_foreign
 from callwright.environments.world import World
 from callwright.errors import NameClash, UnknownName, UsageError
 from callwright.pickling import ByName, need_name
@@ -200,8 +200,9 @@ class StatefulEnvironment(ByName, Environment):
         if people is not None:
             return introduced(self.base(scenario, seed), self.people, people)
         made = self.scenarios[scenario]
-        rows = made.build(Random(f"{self.drawn_as}/{scenario}/{seed}"), self.scale)
-        base = Base(rows, now=made.now, seed=seed, kinds=self.kinds)
+        with bugs_of(self._name, f"the scenario {scenario!r}"):
+            rows = made.build(Random(f"{self.drawn_as}/{scenario}/{seed}"), self.scale)
+            base = Base(rows, now=made.now, seed=seed, kinds=self.kinds)
         base.origin = _base_of, (self, scenario, seed)
         return base
 

@@ -17,7 +17,7 @@ from callwright.environments.knowledge.asking import ME, tell
 from callwright.environments.living.called_by_users import CalledByUsers
 from callwright.environments.living.moving import MovingTime
 from callwright.environments.protocol import Outcome, Session
-from callwright.environments.undeclared import account_of
+from callwright.environments.undeclared import account_of, bugs_of
 from callwright.environments.world import World, difference
 from callwright.errors import (
     CallwrightError,
@@ -147,7 +147,9 @@ class StatefulSession(MovingTime, CalledByUsers, Session):
         if not environment.briefs:
             return ""
         person = environment.person
-        signed_in, fit = "" if person is None else person(self.world), environment.fit
+        with bugs_of(environment.name, "the person"):
+            signed_in = "" if person is None else person(self.world)
+        fit = environment.fit
         return written(environment.policy, self.world.now, signed_in, compact=fit is not None and fit.compact)
 
     def knowledge(self, entity: str = ME) -> dict[str, Any]:
