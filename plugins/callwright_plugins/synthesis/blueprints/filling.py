@@ -225,10 +225,11 @@ class Filling:
         return value_of(found)
 
     def _goes_by(self, variable: Variable, other: Variable) -> bool:
-        """Whether a thing is told by another one that is beside it: by what the user knows; a number by its thing."""
-        if self.within and not isinstance(variable.value, str) and isinstance(other.value, str):
-            return True
-        return other.of_the_user and not variable.of_the_user
+        """Whether a thing is drawn after one that is beside it: after what the user knows, which is given; and a number
+        after what has it. Never both after one another.
+        """
+        number = not isinstance(variable.value, str) and isinstance(other.value, str)
+        return not variable.of_the_user and (other.of_the_user or (self.within and number))
 
     def _alike(self, key: Key, variable: Variable) -> int:
         """In how many respects a thing is in the state of the witness's; in what a thing before it had in common with

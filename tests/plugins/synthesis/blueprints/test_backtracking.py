@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 import callwright as cw
 from callwright.plugins import default_registry
@@ -139,3 +140,15 @@ def test_what_is_within_one_object_holds_numbers_too(knowledge: Knowledge) -> No
         assert context.beside(fare, crossings) == []
         assert len(context.within([harbour], crossings)) == 6
     assert context.within([key_of("nowhere")], crossings) == []
+
+
+def test_a_number_that_the_user_knows_is_not_drawn_by_the_thing_that_has_it(knowledge: Knowledge) -> None:
+    binder, session, shape = next(binders(knowledge, range(1)))
+    row = session.fork().call("list_crossings", {}).value["items"][5]
+    binder.context.know("me", None, {"fare": row["fare_cents"], "crossing": row["crossing_id"]})
+    known_fare = (Place("knowledge", "me", "fare"),)
+    variables = [
+        evolve(one, sources=known_fare, beside=()) if isinstance(one.value, int) else one for one in shape.variables
+    ]
+    both = evolve(shape, variables=tuple(evolve(one, beside=tuple(range(at))) for at, one in enumerate(variables)))
+    binder.backtrack(session, both, Random(1))  # comes to an end
