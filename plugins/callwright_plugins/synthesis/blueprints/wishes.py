@@ -28,7 +28,7 @@ _SHAPES: Final = 4
 _VAIN: Final = 2
 #: How often a shape is tried in vain in any world before it gets a few tries only.
 _UNPROVEN: Final = 3
-#: A tool whose shapes were filled once in so many tries or less is one that backtracking is for.
+#: Tries after which backtracking is for a tool whose shapes none of them filled, or one in as many.
 _SELDOM: Final = 10
 #: Backtracking is over for a tool that it led to less than once in so many times.
 _FRUITLESS: Final = 4
@@ -332,7 +332,7 @@ class Wisher:
         repertoire, world = self.repertoire, self.world
         whole = [repertoire.worth.get(id(shape), (0, 0)) for shape in shapes]
         good, all_ = (sum(counts) for counts in zip(*whole, strict=True))
-        if tool in world.hopeless or all_ < _UNPROVEN or _SELDOM * good > all_:
+        if tool in world.hopeless or all_ < _SELDOM * max(1, good):
             return None
         good, all_ = repertoire.backtracked.get(tool, (0, 0))
         if all_ >= _FRUITLESS and _FRUITLESS * good < all_:
