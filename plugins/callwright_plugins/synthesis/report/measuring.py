@@ -186,6 +186,10 @@ def _alike(sets: Sequence[frozenset[str]]) -> list[tuple[int, int, Fraction]]:
         for at, a in enumerate(places)
         for b in places[at + 1 :]
     }
-    pairs = [(a, b, jaccard(sets[a], sets[b])) for a, b in sorted(candidates)]
-    pairs = [one for one in pairs if one[2] >= ALIKE]
+    sizes, least, of = [len(one) for one in sets], ALIKE.numerator, ALIKE.denominator
+    pairs = []
+    for a, b in candidates:  # hardly any is alike: no fraction is made of the others
+        common = len(sets[a] & sets[b])
+        if of * common >= least * (sizes[a] + sizes[b] - common):
+            pairs.append((a, b, jaccard(sets[a], sets[b])))
     return sorted(pairs, key=lambda one: (-one[2], one[0], one[1]))[: 4 * PAIRS]
