@@ -43,6 +43,7 @@ from callwright.training.synthesis.work import (
     Row,
     SynthesisRequest,
     plan_units,
+    seldom_collected,
 )
 from callwright.training.synthesis.workers import Workers
 from callwright.training.synthesis.yields import Yields
@@ -122,7 +123,8 @@ class Synthesis:
                 figures = {"yield": yields.accepted / max(1, yields.accepted + yields.rejected.total())}
                 reporter.advance(len(rows), **figures, **({"cost": yields.cost} if yields.usages else {}))
         reporter.finish()
-        return self._compare(jobs, yields)
+        with seldom_collected():
+            return self._compare(jobs, yields)
 
     def _take(self, row: Row, yields: Yields) -> None:
         yields.add(row)
