@@ -9,7 +9,6 @@ from attrs import frozen
 
 from callwright.errors import UnknownName, UsageError
 from callwright.training.synthesis.units import Rejected
-from callwright_plugins.synthesis.duplicates.elements import elements
 from callwright_plugins.synthesis.duplicates.jaccard import THRESHOLD, near_duplicates
 from callwright_plugins.synthesis.gates.comparing import HELD_OUT, Compared, held_out, leaks
 
@@ -93,7 +92,7 @@ def check(tasks: Sequence[Compared], verdicts: Sequence[str | Rejected], by: str
 
 def _near(tasks: Sequence[Compared], verdicts: Sequence[str | Rejected], held: str) -> list[int]:
     """The places of tasks to learn from whose calls are nearly those of one that is held out."""
-    sets = [frozenset(f"{one.environment}\n{element}" for element in elements(one.calls)) for one in tasks]
+    sets = [one.elements for one in tasks]
     calling = [place for place, one in enumerate(tasks) if one.calls]
     pending = [place for place in calling if verdicts[place] == held]
     learnt = [place for place in calling if verdicts[place] == _LEARNT]

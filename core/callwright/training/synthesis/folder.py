@@ -16,21 +16,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import partial
+from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from attrs import define, evolve, field
 
-from callwright.environments.protocol import OutOfProcess, declares
+from callwright.capability import has
 from callwright.errors import CallwrightError, ComponentError, DataError, RunError
 from callwright.language.long_numbers import json_line, json_value
-from callwright.machines.chunk_work import ChunkWork, Salvage
 from callwright.training.ledger.account import settle
 from callwright.training.ledger.ingredients import Ingredients, plugin_digests, versions
 from callwright.training.ledger.named_files import file_digests
@@ -45,12 +42,10 @@ from callwright.training.synthesis.work import (
     Opened,
     Row,
     SynthesisRequest,
-    halves,
-    joined,
-    lost_unit,
-    make_units,
     plan_units,
+    seldom_collected,
 )
+from callwright.training.synthesis.workers import Workers
 from callwright.training.synthesis.yields import Yields
 from callwright.training.teaching.cache import CachedTeacher
 from callwright.walk.task_rows.stated import fingerprint
@@ -66,17 +61,6 @@ UNITS: Final = "units.jsonl"
 REPLIES: Final = "replies.sqlite"
 REJECTED: Final = "rejected.jsonl"
 MANIFEST: Final = "manifest.json"
-#: Units that a worker is given at a time: at least, and at most where no teacher and no server has to be waited for.
-#: Neighbours of a plan have much in common, such as their world, which each worker would make for itself.
-BATCH: Final = 8
-LARGE_BATCH: Final = 96
-#: Batches for each worker at least, so that none is idle in the end.
-_BATCHES: Final = 12
-#: In one process: units that are written together, and seconds after which those that are there are written.
-_TOGETHER: Final = 64
-_PAUSE: Final = 0.2
-#: The executors whose workers are not in this process.
-ELSEWHERE: Final = frozenset({"process", "ray"})
 #: Seconds that a batch may take: a unit may be many requests to a slow server.
 STUCK_AFTER: Final = 3600.0
 
@@ -121,23 +105,26 @@ class Synthesis:
         if done is not None:
             self.say(f"{self.folder} is finished: {done['yields']['kept']:,} tasks in {self._file}")
             return done
-        with self.executor as executor:
-            jobs = self._plan(executor, reporter)
+        with self.executor as executor, ExitStack() as held:
+            workers = held.enter_context(Workers(executor, self.here, self.request, self.stuck_after))
+            jobs = self._plan(workers, reporter)
             self._settle(begun)
             kept = self._resume(jobs)
             yields = Yields(planned=len(jobs))
             for row in _read(self.folder / UNITS):
                 self._take(row, yields)
-            self._limit_cost()
+            if self._limit_cost():
+                workers = held.enter_context(Workers(executor, self.here, self.request, self.stuck_after))
             reporter.start("units", len(jobs), kept)
-            for rows in self._made(executor, jobs[kept:]):
+            for rows in workers.rows(jobs[kept:]):
                 self._digests.append(rows)
                 for row in rows:
                     self._take(row, yields)
                 figures = {"yield": yields.accepted / max(1, yields.accepted + yields.rejected.total())}
                 reporter.advance(len(rows), **figures, **({"cost": yields.cost} if yields.usages else {}))
         reporter.finish()
-        return self._compare(jobs, yields)
+        with seldom_collected():
+            return self._compare(jobs, yields)
 
     def _take(self, row: Row, yields: Yields) -> None:
         yields.add(row)
@@ -181,13 +168,13 @@ class Synthesis:
         )
         settle(self.folder, made_of, begun=begun, accept=self.accept_changes, say=self.say)
 
-    def _plan(self, executor: Executor, reporter: Reporter) -> list[Job]:
+    def _plan(self, workers: Workers, reporter: Reporter) -> list[Job]:
         """The units: those of the folder, or those that the synthesizer plans now."""
         path = self.folder / PLAN
         if path.exists():
             return _read_plan(path)
         jobs: list[Job] = []
-        for number, units in enumerate(self._planned(executor, reporter)):
+        for number, units in enumerate(self._planned(workers, reporter)):
             jobs += ((number, unit) for unit in units)
         lines = [json_line({"environment": number, **unit.to_json()}) for number, unit in jobs]
         text = b"".join(lines)
@@ -195,16 +182,14 @@ class Synthesis:
         write_atomically(path, json_line(head) + text)
         return jobs
 
-    def _planned(self, executor: Executor, reporter: Reporter) -> Iterator[list[Unit]]:
+    def _planned(self, workers: Workers, reporter: Reporter) -> Iterator[list[Unit]]:
         """The units of each environment. Workers plan several environments at a time: no plan hangs on another."""
         numbers = range(len(self.here.environments))
         if len(numbers) < 2:  # its own stages are all there is to see
             yield from (plan_units(self.here, number, reporter) for number in numbers)
             return
         reporter.start("planning, environment by environment", len(numbers))
-        work: ChunkWork[Opened, int, list[Unit]] = ChunkWork(self.request.open, plan_units, time_limit=self.stuck_after)
-        here = (plan_units(self.here, number) for number in numbers)
-        for units in executor.map(work, numbers) if executor.name in ELSEWHERE else here:
+        for units in workers.plans(numbers):
             reporter.advance()
             yield units
         reporter.finish()
@@ -221,11 +206,11 @@ class Synthesis:
             self.say(f"going on after {kept:,} of {len(jobs):,} units in {self.folder}")
         return kept
 
-    def _limit_cost(self) -> None:
-        """Of the most that the synthesis may cost, leave what earlier starts did not spend."""
+    def _limit_cost(self) -> bool:
+        """Of the most that the synthesis may cost, leave what earlier starts did not spend; whether they spent any."""
         most, teacher = self.request.most_cost, self.here.teacher
         if most is None or not isinstance(teacher, CachedTeacher):
-            return
+            return False
         paid = teacher.file.cost()
         if paid >= most:
             raise RunError(
@@ -236,28 +221,7 @@ class Synthesis:
             self.say(f"{paid:g} of {most:g} were spent before")
             self.request = evolve(self.request, most_cost=most - paid)
             self.here = self.request.open(self.here.registry)
-
-    # Making -----------------------------------------------------------------------------------------------------------
-
-    def _made(self, executor: Executor, jobs: Sequence[Job]) -> Iterator[list[Row]]:
-        if executor.name == "serial":
-            rows: list[Row] = []
-            last = time.monotonic()
-            for number, unit in jobs:
-                rows += make_units(self.here, [(number, unit)])
-                if len(rows) >= _TOGETHER or time.monotonic() - last >= _PAUSE:
-                    yield rows
-                    rows, last = [], time.monotonic()
-            if rows:
-                yield rows
-            return
-        prepare: Callable[[], Opened] = self.request.open if executor.name in ELSEWHERE else partial(_given, self.here)
-        salvage: Salvage[Sequence[Job], list[Row]] = Salvage(halves, joined, lost_unit)
-        work: ChunkWork[Opened, Sequence[Job], list[Row]] = ChunkWork(prepare, make_units, salvage, self.stuck_after)
-        size = BATCH
-        if self.here.teacher is None and not any(declares(one, OutOfProcess) for one in self.here.environments):
-            size = max(BATCH, min(LARGE_BATCH, len(jobs) // (_BATCHES * executor.workers)))
-        yield from executor.map(work, [jobs[start : start + size] for start in range(0, len(jobs), size)])
+        return bool(paid)
 
     # Ending -----------------------------------------------------------------------------------------------------------
 
@@ -297,7 +261,7 @@ class Synthesis:
     def _splits(self, units: _Units, places: Sequence[int]) -> dict[int, str | Rejected]:
         """The splits of tasks by their places, where the synthesizer says what they are."""
         synthesizer = self.here.synthesizer
-        if not isinstance(synthesizer, SplitsTasks):
+        if not has(synthesizer, SplitsTasks):
             return {}
         rows = (units[place]["accepted"]["row"] for place in places)
         try:
@@ -386,10 +350,6 @@ class Synthesis:
 
 def _in(split: str | Rejected | None) -> dict[str, str]:
     return {"split": split} if isinstance(split, str) else {}
-
-
-def _given(opened: Opened) -> Opened:
-    return opened
 
 
 def _digest(path: Path) -> str:

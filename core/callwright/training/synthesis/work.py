@@ -156,7 +156,7 @@ def plan_units(opened: Opened, number: int, reporter: Reporter = SILENT) -> list
     """
     where = f"the synthesizer {opened.synthesizer.name!r}, planning {opened.environments[number].name!r}"
     try:
-        with _seldom_collected():
+        with seldom_collected():
             units = list(opened.synthesizer.plan(evolve(opened.materials(number), reporter=reporter)))
     except CallwrightError:
         raise
@@ -176,7 +176,7 @@ _before: Final[list[tuple[int, int, int]]] = []
 
 
 @contextmanager
-def _seldom_collected() -> Iterator[None]:
+def seldom_collected() -> Iterator[None]:
     """Worlds and plans stay, and hold many objects: to look through them for garbage was a tenth of the time."""
     with _guard:
         _before.append(_before[0] if _before else gc.get_threshold())
@@ -192,7 +192,7 @@ def _seldom_collected() -> Iterator[None]:
 
 def make_units(opened: Opened, jobs: Sequence[Job]) -> list[Row]:
     """What came of units, as rows."""
-    with _seldom_collected():
+    with seldom_collected():
         return [make_unit(opened, number, unit) for number, unit in jobs]
 
 

@@ -7,7 +7,7 @@ drawn with its customer. A sample is good for several conversations (Prove's *k*
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
@@ -16,7 +16,7 @@ from callwright.environments.protocol import Environment, Session, TellsTime
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.synthesis.exploration.free import SOME_DAY
 from callwright_plugins.synthesis.exploration.states import known_to
-from callwright_plugins.synthesis.exploration.values import Bank, Key, Place, names_something, value_of
+from callwright_plugins.synthesis.exploration.values import Bank, Key, Place, Record, names_something, value_of
 from callwright_plugins.synthesis.exploration.witness import copied
 
 #: Parameters by which a tool tells more at once.
@@ -52,6 +52,7 @@ class Context:
         self._likeness: dict[tuple[Key, int, int], tuple[Any, Any, int]] = {}
         self._around: dict[Key, list[Key]] = {}
         self._marks: dict[int, list[tuple[int, Key]]] = {}
+        self._alone: dict[Key, dict[int, Record]] | None = None
 
     def absorb(self, tool: str, arguments: Mapping[str, Any], result: Any) -> None:
         """Take up a result and what was asked for it."""
@@ -68,6 +69,7 @@ class Context:
         self.bank.know(who, named, known)
 
     def _forget(self) -> None:
+        self._alone = None
         found: tuple[dict[Any, Any], ...] = (self._states, self._wanted, self._beside, self._there, self._held)
         for known in (*found, self._likeness, self._around, self._marks):
             known.clear()
@@ -107,6 +109,24 @@ class Context:
         if known is None or known[0] is not places:
             known = self._beside[key, id(places)] = places, self._find_beside(key, places)
         return known[1]
+
+    def within(self, keys: Sequence[Key], places: tuple[Place, ...]) -> list[Key]:
+        """The values of these places in objects that hold all of some values, none of them beside another one of the
+        same place. Other than :meth:`beside`, numbers count, and every object is looked at.
+        """
+        if self._alone is None:
+            self._alone = {}
+            for at, record in enumerate(self.bank.records):
+                for held in record.values():
+                    if len(held) == 1:
+                        self._alone.setdefault(held[0], {})[at] = record
+        by_key = sorted((self._alone.get(key, {}) for key in keys), key=len)
+        numbers, _ = self._held_at(places)
+        found: dict[Key, None] = {}
+        for at, record in by_key[0].items():
+            if all(at in others for others in by_key[1:]):
+                found.update((record[number][0], None) for number in numbers if len(record.get(number, ())) == 1)
+        return list(found)
 
     def there(self, places: tuple[Place, ...]) -> list[Place]:
         """Those of some places at which a value stood."""

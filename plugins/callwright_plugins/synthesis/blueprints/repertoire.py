@@ -54,6 +54,8 @@ class Repertoire:
         self.needs: dict[str, frozenset[str]] = {}
         #: By shape: how often it could be filled, and how often that was tried.
         self.worth: dict[int, tuple[int, int]] = {}
+        #: By tool: the same for backtracking.
+        self.backtracked: dict[str, tuple[int, int]] = {}
         self._joined: dict[tuple[int, int], Shape | None] = {}
         self._reads: dict[str, list[Shape]] = {}
         if knowledge is not None:

@@ -28,6 +28,10 @@ _SHAPES: Final = 4
 _VAIN: Final = 2
 #: How often a shape is tried in vain in any world before it gets a few tries only.
 _UNPROVEN: Final = 3
+#: Tries after which backtracking is for a tool whose shapes none of them filled, or one in as many.
+_SELDOM: Final = 10
+#: Backtracking is over for a tool that it led to less than once in so many times.
+_FRUITLESS: Final = 4
 _WALKS: Final = 6
 #: Calls before which no tool has too many of them.
 _FIRST: Final = 30
@@ -43,6 +47,13 @@ class World:
     context: Context
     #: By shape: how often it was tried in vain here.
     vain: Counter[int] = field(factory=Counter)
+    #: Tools that backtracking led to no call of here.
+    hopeless: set[str] = field(factory=set)
+    #: Draws for backtracking: other plans are the same with it and without.
+    rng: Random = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.rng = Random(f"backtracking/{self.scenario}/{self.seed}")
 
 
 @define(eq=False)
@@ -146,7 +157,8 @@ class Wisher:
         """One call of a tool that was planned least, with what it needs; and the session after it."""
         able = [tool for tool in (tools or self.repertoire.single) if self.repertoire.single.get(tool)]
         for tool in self.coverage.least(able, self.coverage.tools, self.rng):
-            bound = self._bound(session, self.repertoire.single[tool])
+            shapes = self.repertoire.single[tool]
+            bound = self._bound(session, shapes) or self._backtracked(session, tool, shapes)
             if bound is not None:
                 return self._wish(bound, {len(bound.made) - 1}), bound.session
             self.coverage.tried[tool] += 1
@@ -313,6 +325,25 @@ class Wisher:
             if bound is not None:
                 return bound
             vain[key] += 1
+        return None
+
+    def _backtracked(self, session: Any, tool: str, shapes: Sequence[Shape]) -> Bound | None:
+        """One of a tool's shapes that backtracking fills, where whole tries hardly ever filled any in any world."""
+        repertoire, world = self.repertoire, self.world
+        whole = [repertoire.worth.get(id(shape), (0, 0)) for shape in shapes]
+        good, all_ = (sum(counts) for counts in zip(*whole, strict=True))
+        if tool in world.hopeless or all_ < _SELDOM * max(1, good):
+            return None
+        good, all_ = repertoire.backtracked.get(tool, (0, 0))
+        if all_ >= _FRUITLESS and _FRUITLESS * good < all_:
+            return None
+        for shape in world.rng.sample(shapes, min(_SHAPES, len(shapes))):
+            bound = self.binder.backtrack(session, shape, world.rng)
+            if bound is not None:
+                repertoire.backtracked[tool] = good + 1, all_ + 1
+                return bound
+        world.hopeless.add(tool)
+        repertoire.backtracked[tool] = good, all_ + 1
         return None
 
     def _some(self, shapes: Sequence[Shape]) -> list[Shape]:

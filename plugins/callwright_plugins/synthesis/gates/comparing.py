@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 from attrs import field, frozen
@@ -39,6 +40,16 @@ class Compared:
     def chain(self) -> tuple[str, ...]:
         """The tools, in order."""
         return tuple(call.tool for call in self.calls)
+
+    @cached_property
+    def elements(self) -> frozenset[str]:
+        """The elements of its calls, each with the environment."""
+        return frozenset(f"{self.environment}\n{one}" for one in elements(self.calls))
+
+    @cached_property
+    def shingles(self) -> frozenset[str]:
+        """The runs of words of what its user says."""
+        return shingles(self.text)
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Compared:
@@ -126,15 +137,13 @@ def compared(
     """
     verdicts: list[Rejected | None] = [None] * len(tasks)
     calling = [place for place, one in enumerate(tasks) if one.calls]
-    sets = [
-        frozenset(f"{tasks[place].environment}\n{one}" for one in elements(tasks[place].calls)) for place in calling
-    ]
+    sets = [tasks[place].elements for place in calling]
     for one, other in near_duplicates(sets, calls).items():
         told = _alike(tasks[calling[other]].id, calls, sets[one], sets[other])
         verdicts[calling[one]] = Rejected("duplicates", "nearly the same calls", told)
     if texts is not None:
         staying = [place for place, verdict in enumerate(verdicts) if verdict is None]
-        words = [shingles(tasks[place].text) for place in staying]
+        words = [tasks[place].shingles for place in staying]
         for one, other in near_duplicates(words, texts).items():
             told = _alike(tasks[staying[other]].id, texts, words[one], words[other])
             verdicts[staying[one]] = Rejected("duplicates", "nearly the same words", told)

@@ -34,7 +34,6 @@ class Shown:
     query: str
     calls: tuple[tuple[str, Mapping[str, Any]], ...]
     answer: Any
-    facts: Mapping[str, Any]
 
 
 @frozen
@@ -80,8 +79,9 @@ def measure(rows: Iterable[Mapping[str, Any]], *, seed: int = 0) -> Measured:
     shown: list[Shown] = []
     for row in rows:
         one = _shown(row)
-        shown.append(one)
-        _count(found, one)
+        shown.append(one)  # without its facts, which are most of a row: all of them are held until the pairs are found
+        facts = row.get("facts")
+        _count(found, one, facts if isinstance(facts, Mapping) else {})
     found.near = _near(shown)
     drawn = sorted(Random(seed).sample(range(len(shown)), min(EXAMPLES, len(shown))))
     found.examples = [shown[place] for place in drawn]
@@ -97,22 +97,14 @@ def _shown(row: Mapping[str, Any]) -> Shown:
         for call in (program.get("calls") or () if isinstance(program, Mapping) else ())
         if isinstance(call, Mapping)
     )
-    facts = row.get("facts")
-    return Shown(
-        str(row.get("id")),
-        str(name),
-        str(row.get("query")),
-        calls,
-        row.get("answer"),
-        facts if isinstance(facts, Mapping) else {},
-    )
+    return Shown(str(row.get("id")), str(name), str(row.get("query")), calls, row.get("answer"))
 
 
-def _count(found: Measured, task: Shown) -> None:
+def _count(found: Measured, task: Shown, facts: Mapping[str, Any]) -> None:
     found.tasks += 1
     found.environments[task.environment] += 1
-    found.kinds[str(task.facts.get("kind") or _UNSTATED)] += 1
-    level = str(task.facts.get("information") or _UNSTATED)
+    found.kinds[str(facts.get("kind") or _UNSTATED)] += 1
+    level = str(facts.get("information") or _UNSTATED)
     names = tuple(tool for tool, _ in task.calls)
     found.lengths[len(names), level] += 1
     found.sequences[names] += 1
@@ -122,22 +114,22 @@ def _count(found: Measured, task: Shown) -> None:
     used.update(dict.fromkeys(names, 1))
     found.calls.update(names)
     pairs = found.pairs.setdefault(task.environment, Counter())
-    pairs.update(dict.fromkeys(_linked(task), 1))
+    pairs.update(dict.fromkeys(_linked(task, facts), 1))
     for tool, arguments in task.calls:
         for key, value in arguments.items():
             text = json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
             found.values.setdefault((tool, key), Counter())[text] += 1
-    failures = list(_failures(task))
+    failures = list(_failures(facts))
     found.codes.update(failures)
     found.met.setdefault(task.environment, set()).update((tool, code) for tool, code, _ in failures)
-    rate = solved_share(task.facts)
+    rate = solved_share(facts)
     if rate is not None:
         found.passed[task.id] = rate
 
 
-def _linked(task: Shown) -> Iterable[tuple[str, str]]:
+def _linked(task: Shown, facts: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     """Pairs of tools of which a task uses the one for the other: what was planned, and what refers to a result."""
-    chain = task.facts.get("chain_tools")
+    chain = facts.get("chain_tools")
     if isinstance(chain, list) and len(chain) > 1:
         yield from zip(map(str, chain), map(str, chain[1:]), strict=False)
     for number, (tool, arguments) in enumerate(task.calls):
@@ -146,9 +138,9 @@ def _linked(task: Shown) -> Iterable[tuple[str, str]]:
                 yield task.calls[reference.call][0], tool
 
 
-def _failures(task: Shown) -> Iterable[tuple[str, str, str]]:
+def _failures(facts: Mapping[str, Any]) -> Iterable[tuple[str, str, str]]:
     """The failures that a task meets on purpose: tool, code, and what makes up for them."""
-    blueprint = task.facts.get("blueprint")
+    blueprint = facts.get("blueprint")
     stages = blueprint.get("stages") if isinstance(blueprint, Mapping) else None
     for stage in stages if isinstance(stages, list) else ():
         calls = stage.get("calls") or ()
@@ -186,6 +178,10 @@ def _alike(sets: Sequence[frozenset[str]]) -> list[tuple[int, int, Fraction]]:
         for at, a in enumerate(places)
         for b in places[at + 1 :]
     }
-    pairs = [(a, b, jaccard(sets[a], sets[b])) for a, b in sorted(candidates)]
-    pairs = [one for one in pairs if one[2] >= ALIKE]
+    sizes, least, of = [len(one) for one in sets], ALIKE.numerator, ALIKE.denominator
+    pairs = []
+    for a, b in candidates:  # hardly any is alike: no fraction is made of the others
+        common = len(sets[a] & sets[b])
+        if of * common >= least * (sizes[a] + sizes[b] - common):
+            pairs.append((a, b, jaccard(sets[a], sets[b])))
     return sorted(pairs, key=lambda one: (-one[2], one[0], one[1]))[: 4 * PAIRS]

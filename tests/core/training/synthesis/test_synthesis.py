@@ -406,6 +406,52 @@ def test_a_unit_that_kills_workers_costs_itself(tmp_path: Path, monkeypatch: pyt
     assert (row["unit"], row["index"]) == ("price-9", 9)
 
 
+TELLING = """
+import os, signal
+import callwright as cw
+from callwright.training import Rejected, Unit
+
+
+class Telling:
+    name = "mine"
+
+    def plan(self, materials):
+        if "LETHAL_PLAN" in os.environ:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return [Unit(f"{materials.environment.name}-{n}", n, n, {"planned": os.getpid()}) for n in range(40)]
+
+    def make(self, unit, materials):
+        return Rejected("telling", "no task", {**unit.payload, "made": os.getpid()})
+
+    def compare(self, made):
+        return [None] * len(made)
+
+
+@cw.hookimpl
+def callwright_synthesizers():
+    yield cw.Lazy("mine", Telling, summary="tells who makes it")
+"""
+
+
+def test_the_workers_that_have_planned_make_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "telling_plugin.py").write_text(TELLING)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    import importlib
+
+    registry = registry_of(importlib.import_module("telling_plugin"))
+    table = {**MINE, "environments": ["sample-shop", "email"]}
+    run(tmp_path / "out", registry, table=table, executor="process", workers=1)
+    lines = (tmp_path / "out" / REJECTED).read_text().splitlines()
+    told = [json.loads(line)["evidence"] for line in lines]
+    assert len(told) == 80
+    assert len({worker for one in told for worker in one.values()} - {os.getpid()}) == 1
+    monkeypatch.setenv("LETHAL_PLAN", "1")
+    with pytest.raises(RunError, match=r"lost .* to the plan of environment number 1 \(.*SIGKILL"):
+        run(tmp_path / "other", registry, table=table, executor="process", workers=1)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
