@@ -79,6 +79,18 @@ def settle(
     return changes
 
 
+def changes_since(folder: Path, now: Ingredients) -> list[Change]:
+    """What is no longer as the ledger of a folder says; nothing where there is none.
+
+    Raises :class:`callwright.errors.DataError` for a ledger that cannot be read.
+    """
+    written = read_ledger(folder)
+    if written is None:
+        return []
+    tasks = Run(folder).read_json(TASKS)
+    return compare(Ingredients(written["made_of"], tasks if isinstance(tasks, dict) else {}), now)
+
+
 def _note(folder: Path, now: Ingredients, before: list[Any], changes: Sequence[Change]) -> None:
     at = datetime.now(UTC).isoformat(timespec="seconds")
     _write(folder, now, [*before, {"at": at, "changes": [asdict(change) for change in changes]}])

@@ -28,7 +28,7 @@ from attrs import define, evolve, field
 from callwright.capability import has
 from callwright.errors import CallwrightError, ComponentError, DataError, RunError
 from callwright.language.long_numbers import json_line, json_value
-from callwright.training.ledger.account import settle
+from callwright.training.ledger.account import changes_since, settle
 from callwright.training.ledger.ingredients import Ingredients, plugin_digests, versions
 from callwright.training.ledger.named_files import file_digests
 from callwright.training.ledger.owner import LOCK, owned
@@ -104,6 +104,9 @@ class Synthesis:
         begun = self._begin()
         if done is not None:
             self.say(f"{self.folder} is finished: {done['yields']['kept']:,} tasks in {self._file}")
+            if changes := changes_since(self.folder, self._made_of()):
+                named = "; ".join(map(str, changes))
+                self.say(f"what tasks are made of has changed since then, and new ones go elsewhere (-o): {named}")
             return done
         with self.executor as executor, ExitStack() as held:
             workers = held.enter_context(Workers(executor, self.here, self.request, self.stuck_after))
@@ -152,12 +155,15 @@ class Synthesis:
         return before is not None and (self.folder / UNITS).exists()
 
     def _settle(self, begun: bool) -> None:
+        settle(self.folder, self._made_of(), begun=begun, accept=self.accept_changes, say=self.say)
+
+    def _made_of(self) -> Ingredients:
         here = self.here
         environments = {}
         for one, environment in zip(here.stated, here.environments, strict=True):
             told = fingerprint(one, environment, here.registry)
             environments[str(one)] = " ".join(part for part in (told.version, told.schema) if part)
-        made_of = Ingredients(
+        return Ingredients(
             {
                 "environments": environments,
                 "plugins": plugin_digests(here.registry),
@@ -166,7 +172,6 @@ class Synthesis:
             },
             {},
         )
-        settle(self.folder, made_of, begun=begun, accept=self.accept_changes, say=self.say)
 
     def _plan(self, workers: Workers, reporter: Reporter) -> list[Job]:
         """The units: those of the folder, or those that the synthesizer plans now."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -251,6 +252,20 @@ def test_a_finished_synthesis_is_left_as_it_is(whole: Path, tmp_path: Path) -> N
         work.run(SILENT)
     assert left(whole) == before
     assert "is finished" in said[-1]
+
+
+def test_of_a_finished_synthesis_is_said_what_has_changed_since(whole: Path, tmp_path: Path) -> None:
+    out, said = tmp_path / "out", list[str]()
+    shutil.copytree(whole, out)
+    ledger = json.loads((out / "ledger.json").read_text())
+    ledger["made_of"]["versions"]["python"] = "3.9.1"
+    (out / "ledger.json").write_text(json.dumps(ledger))
+    before = left(out)
+    with (work := synthesis(out, say=said.append)).alone():
+        work.run(SILENT)
+    assert left(out) == before
+    assert "has changed since then" in said[-1]
+    assert "python (3.9.1 -> 3." in said[-1]
 
 
 def test_a_file_that_is_lost_is_written_again(tmp_path: Path, whole: Path) -> None:
