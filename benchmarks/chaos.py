@@ -264,7 +264,7 @@ class Chaos:
         out = folder / "out"
         process = Process(work.words(out), folder / "log")
         process.watch(lambda: bool(process.workers()), self.patience)
-        process.watch(lambda: False, self.rng.uniform(0, 0.6) * self.took[work.title])
+        process.watch(lambda: False, self.rng.uniform(0, 0.2) * self.took[work.title])
         if workers := process.workers():
             os.kill(self.rng.choice(workers), signal.SIGKILL)
         else:
