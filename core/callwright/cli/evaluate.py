@@ -71,7 +71,9 @@ _STUCK_AFTER: Final = 3600.0
 @click.option(
     "--samples", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Attempts at each task."
 )
-@click.option("--turns", type=click.IntRange(min=1), metavar="N", help="Completions of an episode, with --corpus.")
+@click.option(
+    "--turns", type=click.IntRange(min=1), metavar="N", help="Completions of an episode, with --corpus. Of agents: 64."
+)
 @click.option("--by", multiple=True, metavar="KEY[,KEY]", help="A further table by these keys. May be repeated.")
 @click.option(
     "--reward",

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from callwright.commands.terminal import interval, percent, screen, table, text
+from callwright.language.shortening import shortened
+
+#: Reasons why attempts are masked that are shown, and the characters of one.
+_REASONS: Final = 3
+_LONGEST_REASON: Final = 400
 
 
 def draw_accuracies(result: Mapping[str, Any], title: str) -> None:
@@ -34,6 +39,8 @@ def draw_accuracies(result: Mapping[str, Any], title: str) -> None:
     _draw_samples(result)
     if result["masked"]:
         console.print(f"{result['masked']} tasks masked: their machinery failed, so nothing is known of them")
+        for reason, count in list(result.get("lost", {}).items())[:_REASONS]:
+            console.print(text(f"  {count}: {shortened(reason, _LONGEST_REASON)}"))
         if not result["headline"] and whole is not None:
             console.print(f"more than 2%, so there is no headline: {bounds(whole)} of all are right, by what they were")
     if result.get("shots") == "oracle":

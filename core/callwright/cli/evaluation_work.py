@@ -45,6 +45,11 @@ Batch = tuple[int, int]
 MOST: Final = "max_cost"
 #: As the name of a reward: the one that the recipe names.
 OWN: Final = "own"
+#: The sampler behind ``--agent``.
+AGENT: Final = "agent"
+#: Answers that an agent may have where nothing says how many, as with ``callwright gateway``: one alone, as a sampler
+#: is asked for, would be the end of every agent that reads a result.
+_ANSWERS_OF_AGENTS: Final = 64
 
 
 @frozen
@@ -117,9 +122,12 @@ class EvaluationRequest:
             assert self.corpus is not None
             pipeline = make_pipeline(registry, self.corpus, self.options, ir=self.ir, seed=self.seed)
             split = split or usual_split(pipeline.corpus)
-        if self.turns is not None:
+        turns = self.turns
+        if turns is None and name == AGENT and benchmark is None and not _says_turns(pipeline):
+            turns = _ANSWERS_OF_AGENTS
+        if turns is not None:
             own = limits_of(pipeline.corpus)
-            limits = TurnLimits(assistant_turns=self.turns) if own.single else evolve(own, assistant_turns=self.turns)
+            limits = TurnLimits(assistant_turns=turns) if own.single else evolve(own, assistant_turns=turns)
             pipeline = evolve(pipeline, conditions=evolve(pipeline.conditions, limits=limits))
         if self.reward is not None and self.reward != OWN:
             pipeline = evolve(pipeline, reward=registry.create("reward recipe", self.reward))
@@ -137,7 +145,14 @@ class EvaluationRequest:
         every = benchmark.tasks() if benchmark is not None else pipeline.corpus[split]
         tasks = _tasks(pipeline, every, self.limit)
         sampler = make_sampler(registry, name, given, ir=pipeline.parser.name)
-        return Opened(self, pipeline, tasks, split, name, given, sampler, benchmark).keeping(self.replies)
+        asked = evolve(self, turns=turns)  # what an agent may have is a setting, too
+        return Opened(asked, pipeline, tasks, split, name, given, sampler, benchmark).keeping(self.replies)
+
+
+def _says_turns(pipeline: Pipeline) -> bool:
+    """Whether a recipe or a corpus says how many completions an episode has."""
+    stated = pipeline.source is not None and pipeline.source.recipe.turns is not None
+    return stated or not pipeline.conditions.limits.single
 
 
 @frozen(eq=False)
@@ -293,5 +308,5 @@ def lost_task(opened: Opened, batch: Batch, reason: str) -> Judged:
     """A task that cost several workers: nothing is known of it, so it is masked, and its row says why."""
     task = opened.tasks[batch[0]]
     say(f"task {task.id!r}: several workers were lost to it ({reason}); it is masked")
-    verdicts = [masked_verdict(task, sample) for sample in range(opened.asked.samples)]
-    return Judged(verdicts, [lost_row(task, verdict, reason) for verdict in verdicts])
+    verdicts = [masked_verdict(task, sample, reason) for sample in range(opened.asked.samples)]
+    return Judged(verdicts, [lost_row(task, verdict) for verdict in verdicts])

@@ -304,6 +304,7 @@ def _result() -> Schema:
         {
             "n": COUNT,
             "masked": COUNT,
+            "lost": said(table_of(COUNT), "why attempts are masked: the commonest reasons"),
             "headline": said(FLAG, "whether so few are masked that the accuracy of all says something"),
             "all": said(cell, "the cell of everything"),
             "by": said(table_of(table_of(cell)), "what --by asked for"),

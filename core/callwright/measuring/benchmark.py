@@ -298,7 +298,8 @@ def verdict_by(benchmark: Benchmark, attempt: Attempt, sample: int = 0) -> tuple
     else:
         judgement = benchmark.judge(attempt.task, attempt)
     if judgement.masked is not None:
-        return evolve(verdict, answer=False, valid=False, failure="masked", error="masked", masked=True), judgement
+        lost: dict[str, Any] = {"failure": "masked", "error": "masked", "masked": True, "lost": judgement.masked}
+        return evolve(verdict, answer=False, valid=False, **lost), judgement
     error = judgement.error or ("" if judgement.correct else verdict.error or "wrong")
     return (
         evolve(
@@ -308,6 +309,7 @@ def verdict_by(benchmark: Benchmark, attempt: Attempt, sample: int = 0) -> tuple
             failure="" if judgement.correct else verdict.failure or error,
             error=error,
             masked=False,
+            lost="",
         ),
         judgement,
     )

@@ -38,7 +38,7 @@ def kept_row(
     ``messages`` are everything that was said; later samples of a task leave out the system message, which is the same.
     ``score`` gives the reward whose total is kept.
     """
-    row: Row = {"id": verdict.task, **asdict(verdict), "query": attempt.task.query}
+    row: Row = {"id": verdict.task, **_stated(verdict), "query": attempt.task.query}
     row["completion"] = attempt.completion.text
     if len(attempt.completions) > 1 or attempt.said:
         row["completions"] = [completion.text for completion in attempt.completions]
@@ -69,9 +69,17 @@ def kept_row(
     return row
 
 
-def lost_row(task: Task, verdict: Verdict, reason: str) -> Row:
-    """The row of an attempt that cost its workers: why nothing is known of it."""
-    return {"id": task.id, **asdict(verdict), "query": task.query, "completion": "", "lost": reason}
+def lost_row(task: Task, verdict: Verdict) -> Row:
+    """The row of an attempt that cost its workers."""
+    return {"id": task.id, **_stated(verdict), "query": task.query, "completion": ""}
+
+
+def _stated(verdict: Verdict) -> Row:
+    """A verdict as keys of a row; why nothing is known stands on masked rows alone."""
+    row: Row = asdict(verdict)
+    if not verdict.lost:
+        del row["lost"]
+    return row
 
 
 def _own(messages: Sequence[Message], sample: int) -> Sequence[Message]:
@@ -104,9 +112,17 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "sample": (int,),
     "family": (str,),
     "groups": (dict,),
+    "lost": (str,),
 }
 #: What rows of earlier versions do not say.
-_LATER: Final[Mapping[str, Any]] = {"thought_words": None, "error": "", "sample": 0, "family": "", "groups": {}}
+_LATER: Final[Mapping[str, Any]] = {
+    "thought_words": None,
+    "error": "",
+    "sample": 0,
+    "family": "",
+    "groups": {},
+    "lost": "",
+}
 
 
 def verdict_of(row: Row, line: int, path: Path) -> Verdict:

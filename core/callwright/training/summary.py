@@ -15,7 +15,7 @@ from callwright.walk.tasks import Task
 
 #: Where more of the attempts are masked than this share, accuracies say little and no headline is shown.
 MOST_MASKED: Final = 0.02
-#: Commonest failures of a depth that are named.
+#: Commonest failures of a depth that are named, and reasons why attempts are masked.
 _COMMONEST: Final = 5
 #: Up to so many samples, pass@k and pass^k are given for every k; beyond, for powers of two and all of them.
 _EVERY_K: Final = 16
@@ -32,10 +32,10 @@ def summarise(
     task and tasks of a family are not independent), ``n`` attempts that count, and how many are ``masked`` besides,
     with the accuracies if all of those were wrong (``lowest``) and right (``highest``). ``all`` is the cell of
     everything. ``headline`` is whether at most :data:`MOST_MASKED` of the attempts are masked. ``errors`` counts the
-    finer classes of errors. ``by`` are further tables, each by one key or by several together: ``depth``,
-    ``structure``, ``family`` or any of :attr:`Verdict.groups`; raises :class:`callwright.UsageError` for one that no
-    verdict has. ``thought_words`` is the mean over the attempts with a thought that can be read, of each cell and of
-    all.
+    finer classes of errors, and ``lost`` the commonest reasons why attempts are masked. ``by`` are further tables, each
+    by one key or by several together: ``depth``, ``structure``, ``family`` or any of :attr:`Verdict.groups`; raises
+    :class:`callwright.UsageError` for one that no verdict has. ``thought_words`` is the mean over the attempts with a
+    thought that can be read, of each cell and of all.
 
     With several samples of a task ``samples`` has pass@k and pass^k. ``rewards`` are totals by task and sample, for
     their mean and spread.
@@ -64,6 +64,8 @@ def summarise(
     }
     if counted:
         result["all"] = _cell(everything)
+    if reasons := Counter(verdict.lost for verdict in everything if verdict.masked and verdict.lost):
+        result["lost"] = dict(reasons.most_common(_COMMONEST))
     if errors:
         result["errors"] = dict(sorted(errors.items(), key=lambda one: (-one[1], one[0])))
     if by:

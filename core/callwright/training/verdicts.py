@@ -47,8 +47,8 @@ class Verdict:
     ``valid``: the answer is right, every text was read, and every call also fits its schema and executed (the stricter
     accuracy of TIER's released evaluator). ``failure`` is empty for a right answer, else a short stable name of the
     first thing that went wrong; ``error`` is a finer one (see :func:`error_class`). ``masked``: the machinery failed,
-    and it hangs on what was lost whether the answer is right. ``thought_words``: see :func:`thought_words`; ``None``
-    for a masked attempt, too. ``sample`` numbers the attempts at a task from 0.
+    and it hangs on what was lost whether the answer is right; ``lost`` says how it failed. ``thought_words``: see
+    :func:`thought_words`; ``None`` for a masked attempt, too. ``sample`` numbers the attempts at a task from 0.
     ``family`` names the tasks that succeed and fail together with this one (``facts["family"]``; empty: none does);
     ``groups`` is what else tables may be made by (see :func:`groups_of`).
     """
@@ -65,6 +65,7 @@ class Verdict:
     sample: int = 0
     family: str = ""
     groups: Mapping[str, Any] = field(factory=dict, hash=False)
+    lost: str = ""
 
     @property
     def cluster(self) -> str:
@@ -119,8 +120,8 @@ def judge(attempt: Attempt, sample: int = 0) -> Verdict:
     return verdict if verdict.masked else evolve(verdict, thought_words=thought_words(attempt))
 
 
-def masked_verdict(task: Task, sample: int = 0) -> Verdict:
-    """The verdict on an attempt of which nothing is known."""
+def masked_verdict(task: Task, sample: int = 0, lost: str = "") -> Verdict:
+    """The verdict on an attempt of which nothing is known, and why."""
     family = task.facts.get("family")
     return Verdict(
         task.id,
@@ -134,14 +135,15 @@ def masked_verdict(task: Task, sample: int = 0) -> Verdict:
         sample=sample,
         family=family if isinstance(family, str) else "",
         groups=groups_of(task),
+        lost=lost,
     )
 
 
 def _judge(attempt: Attempt, base: Verdict) -> Verdict:
     task = attempt.task
     masked = evolve(base, failure="masked", error="masked", masked=True)
-    if attempt.cut_short is not None:
-        return masked
+    if (cut_short := attempt.cut_short) is not None:
+        return evolve(masked, lost=cut_short)
     unread = attempt.failure
     format_failed = "" if unread is None else f"format:{unread.code}"
     if unread is not None and attempt.conditions.limits.unparsed == "episode":
@@ -149,9 +151,9 @@ def _judge(attempt: Attempt, base: Verdict) -> Verdict:
     # Under limits by which what cannot be read is an answer, it does not hide what the other turns came to.
     program, trace = attempt.whole, attempt.whole_trace
     validation = attempt.validation or validate(program, task.tools)
-    if attempt.masked is not None:
+    if (lost := attempt.masked) is not None:
         certain = _certain_failure(attempt, program, validation, trace)
-        return evolve(base, failure=certain, error=certain) if certain else masked
+        return evolve(base, failure=certain, error=certain) if certain else evolve(masked, lost=lost)
     try:
         executed = trace.answer_executed
         reached = goal_reached(attempt)
@@ -163,8 +165,8 @@ def _judge(attempt: Attempt, base: Verdict) -> Verdict:
             return evolve(base, failure="answer:other_world", error="answer:other_world")
         fits = not (format_failed or validation.names or validation.parameters or validation.types)
         valid = right and trace.executed and fits
-    except (Abstention, InfrastructureFailure):
-        return masked
+    except (Abstention, InfrastructureFailure) as error:
+        return evolve(masked, lost=str(error))
     if right:
         return evolve(base, answer=True, valid=valid)
     if format_failed:

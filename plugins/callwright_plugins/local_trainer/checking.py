@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 def mistakes(
     name: str, options: Options | SupervisedOptions, loaded: LoadedRecipe, pipeline: Pipeline | None
 ) -> list[UsageError]:
-    """Every mistake in the table ``[model]`` and in the depths that are asked for, with file and line.
+    """Every mistake in the table ``[model]``, in the depths and in the turns that are asked for, with file and line.
 
     Raises :class:`callwright.errors.MissingExtra` where there is none and torch or transformers is missing.
     """
     found = model_mistakes(loaded, pipeline)
     if pipeline is not None and isinstance(options, Options):
         found += _of_depths(options, loaded, pipeline)
+        found += _of_agents(options, loaded, pipeline)
     for package in ("torch", "transformers"):
         if not found and find_spec(package) is None:
             raise MissingExtra(f"the trainer {name!r}", "train", package)
@@ -75,3 +76,13 @@ def _of_depths(options: Options, loaded: LoadedRecipe, pipeline: Pipeline) -> It
             listed = ", ".join(map(str, known))
             message = f"{option!r} asks for depth {depth}, but the split to train on only has {listed}"
             yield loaded.error(message, "trainer", option)
+
+
+def _of_agents(options: Options, loaded: LoadedRecipe, pipeline: Pipeline) -> Iterator[UsageError]:
+    if options.agent is not None and loaded.recipe.turns is None and pipeline.conditions.limits.single:
+        yield loaded.error(
+            "without a table [turns] the model answers an agent once, and no agent reads what its calls came to; "
+            "say how many answers a rollout may have: [turns] assistant_turns = 6",
+            "trainer",
+            "agent",
+        )

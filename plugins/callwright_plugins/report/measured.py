@@ -11,7 +11,7 @@ from callwright.measuring.rows import verdict_of
 from callwright.training.run_folder import Run
 from callwright.training.summary import summarise
 from callwright.training.verdicts import Verdict
-from callwright_plugins.report.drawing.markup import percent, points, safe, section
+from callwright_plugins.report.drawing.markup import cut, percent, points, safe, section
 from callwright_plugins.report.reading import VERDICTS, RunData, number, read_json, read_text, rows, table
 from callwright_plugins.report.sections.accuracy import failures
 from callwright_plugins.report.sections.completions import completions
@@ -168,6 +168,11 @@ def _notices(data: RunData) -> str:
             f"{masked:,.0f} {'task is' if one else 'tasks are'} masked and not counted: the machinery failed, so "
             f"nothing is known of {'it' if one else 'them'}."
         )
+        remarks += [
+            f"{count:,.0f} masked: {cut(reason, 400)}"
+            for reason, count in table(data.after.get("lost")).items()
+            if isinstance(count, int)
+        ]
     if _oracle(data):
         remarks.append(
             "The examples in the prompts are oracle shots: they have the structure and depth of the task itself, which "

@@ -160,10 +160,16 @@ def test_above_two_in_a_hundred_masked_there_is_no_headline(
     words = ("evaluate", *SUMS, "--sampler", "failing")
     found = json.loads(invoke(*words, "--json").stdout)
     assert (found["n"], found["masked"], found["headline"]) == (11, 1, False)
-    assert found["all"]["masked"] == 1
+    assert (found["all"]["masked"], found["lost"]) == (1, {"gone": 1})
     assert (found["all"]["lowest"], found["all"]["highest"]) == pytest.approx((11 / 12, 1.0))
     beside = [cell.get("masked", 0) for cell in found["by_depth"].values()]
     assert Counter(beside) == {0: 2, 1: 1}
-    shown = invoke(*words).stdout
+    shown = invoke(*words, "-o", str(tmp_path / "e")).stdout
     assert "1 masked: 75.0% to 100.0%" in shown
+    assert "1: gone" in shown
+    rows = [json.loads(line) for line in (tmp_path / "e" / "verdicts.jsonl").read_text().splitlines()]
+    assert [row.get("lost") for row in rows if row["masked"]] == ["gone"]
+    assert not any("lost" in row for row in rows if not row["masked"])
+    again = json.loads(invoke(*words, "-o", str(tmp_path / "e"), "--json").stdout)
+    assert again["lost"] == {"gone": 1}
     assert "no headline: 91.7% to 100.0% of all are right" in " ".join(shown.split())

@@ -73,6 +73,14 @@ def test_depths_that_the_split_lacks_are_found() -> None:
     assert "'curriculum' asks for depth 99" in lines[1]
 
 
+def test_an_agent_without_turns_is_refused() -> None:
+    pytest.importorskip("torch", reason="needs the train extra")
+    agent = GOOD.replace('"sft"', '"local"').replace("limit = 5", 'agent = "python a.py"')
+    (line,) = told(agent)
+    assert line.startswith("r.toml:6: without a table [turns] the model answers an agent once")
+    prepare(parse_recipe(agent + "[turns]\nassistant_turns = 1\n"), default_registry())
+
+
 def test_a_good_recipe_is_made() -> None:
     pytest.importorskip("torch", reason="needs the train extra")
     pipeline, trainer = prepare(parse_recipe(GOOD), default_registry())

@@ -20,6 +20,7 @@ pytest.importorskip("openai", reason="needs OpenAI's client: pip install 'callwr
 pytest.importorskip("uvicorn", reason="needs uvicorn: pip install 'callwright[gateway]'")
 
 AGENT = str(Path(__file__).parent / "support" / "plain_agent.py")
+BARE = str(Path(__file__).parent / "support" / "bare_agent.py")
 CALL = {"name": "FindRestaurants", "arguments": '{"location": "Lima"}'}
 
 
@@ -83,6 +84,32 @@ def test_an_agent_is_evaluated_and_goes_on_where_it_was(server: list[str], tmp_p
     assert json.loads(again.stdout)["overall"] == found["overall"]
     rows = [json.loads(line) for line in (tmp_path / "e" / "verdicts.jsonl").read_text().splitlines()]
     assert len(rows) == 3
+
+
+def test_an_agent_may_read_what_its_calls_came_to(server: list[str], tmp_path: Path) -> None:
+    command = callwright(
+        "evaluate", "--corpus", "toolworld-mini-v1", "--ir", "hermes", "--split", "evaluation", "--limit", "1",
+        "--agent", f"{sys.executable} {BARE}", *server, "-o", str(tmp_path / "e"),
+    )  # fmt: skip
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    row = json.loads((tmp_path / "e" / "verdicts.jsonl").read_text())
+    assert len(row["completions"]) == 2
+    assert json.loads((tmp_path / "e" / "settings.json").read_text())["turns"] == {"assistant_turns": 64}
+    alone = [word if word != str(tmp_path / "e") else str(tmp_path / "one") for word in command]
+    made = subprocess.run([*alone, "--turns", "1"], capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    assert "completions" not in json.loads((tmp_path / "one" / "verdicts.jsonl").read_text())
+
+
+def test_how_an_agent_died_is_said(server: list[str]) -> None:
+    command = callwright(
+        "evaluate", "--corpus", "toolworld-mini-v1", "--ir", "hermes", "--split", "evaluation", "--limit", "2",
+        "--agent", f"{sys.executable} {BARE} dies", *server,
+    )  # fmt: skip
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    assert "2: the agent ended with status 1: no such luck" in made.stdout
 
 
 def test_an_agent_needs_a_model() -> None:

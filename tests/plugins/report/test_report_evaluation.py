@@ -157,7 +157,7 @@ def test_examples_are_right_and_wrong_with_the_failure_named(folder: Path) -> No
 
 
 def test_masked_tasks_are_neither_examples_nor_counted(tmp_path: Path) -> None:
-    found = [*verdicts(8), Verdict("m", 9, "single", False, False, "masked", masked=True)]
+    found = [*verdicts(8), Verdict("m", 9, "single", False, False, "masked", masked=True, lost="HTTP <500>")]
     path = write_folder(tmp_path / "e", found)
     assert 9 not in pick(read_evaluation(Run(path)))
     text = page_of(path).text
@@ -167,10 +167,12 @@ def test_masked_tasks_are_neither_examples_nor_counted(tmp_path: Path) -> None:
     write_folder(tmp_path / "f", [*verdicts(80), found[-1]])
     assert "of 80 tasks" in page_of(tmp_path / "f").text, "one of 81 hides nothing"
     assert "1 task is masked and not counted" in text
+    assert "1 masked: HTTP <500>" in text
     (path / "evaluation.json").unlink()
     text = page_of(path).text
     assert "stopped after 8 of 100 tasks" in text
     assert "1 task is masked and not counted" in text
+    assert "1 masked: HTTP <500>" in text
 
 
 def test_a_stopped_evaluation_is_counted_from_its_verdicts(tmp_path: Path) -> None:

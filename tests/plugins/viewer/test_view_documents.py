@@ -123,3 +123,9 @@ def test_a_document_is_json_whatever_the_row() -> None:
     ):
         for kind in ("run", "evaluation", "scored", "tasks", "log"):
             json.dumps(document(kind, row))  # type: ignore[arg-type]
+
+
+def test_a_masked_row_of_an_evaluation_says_why() -> None:
+    row = {"task": "t", "completion": "", "masked": True, "lost": "the agent ended with status 1"}
+    assert document("evaluation", row)["masked"] == "the agent ended with status 1"
+    assert document("evaluation", {**row, "masked": False})["masked"] is None

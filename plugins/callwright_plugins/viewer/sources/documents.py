@@ -40,9 +40,15 @@ def document(kind: Kind, row: Row) -> dict[str, Any]:
         "found": row.get("found"),
         "at": row.get("at"),
         "has_tokens": bool(row.get("tokens")) and isinstance(row.get("tokens"), list),
-        "masked": row.get("masked") if isinstance(row.get("masked"), str) else None,
+        "masked": _why_masked(row),
         "more": {key: value for key, value in row.items() if key not in _APART},
     }
+
+
+def _why_masked(row: Row) -> str | None:
+    """Why nothing is known of a rollout: rows of evaluations say it apart from the flag."""
+    reason = row.get("lost") if row.get("masked") is True else row.get("masked")
+    return reason if isinstance(reason, str) else None
 
 
 # Calls ----------------------------------------------------------------------------------------------------------------
