@@ -17,6 +17,7 @@ from callwright.walk.attempt import Attempt
 from callwright.walk.components.component import RewardComponent as RewardComponent
 from callwright.walk.components.component import question_of
 from callwright.walk.components.judging import (
+    Known,
     Planned,
     abstained,
     closed_score,
@@ -360,7 +361,7 @@ class RewardRecipe:
     def _walk(self, attempt: Attempt) -> Generator[Question | Reward, Any, None]:
         """Asks for the scores of terms that wait, one after the other, and gives the reward."""
         self.check_attempt(attempt)
-        known: dict[str, Score | Exception] = {}
+        known: dict[str, Known] = {}
         while not isinstance(found := self._judged(attempt, known), Reward):
             name, question = found
             try:
@@ -369,9 +370,7 @@ class RewardRecipe:
                 known[name] = error
         yield found
 
-    def _judged(
-        self, attempt: Attempt, known: dict[str, Score | Exception] | None = None
-    ) -> Reward | tuple[str, Question]:
+    def _judged(self, attempt: Attempt, known: dict[str, Known] | None = None) -> Reward | tuple[str, Question]:
         """The reward, or what is to be asked for which term before it is known.
 
         ``known`` are scores of terms by name, and what came in place of one; it is added to. Without it nothing waits.
@@ -405,7 +404,7 @@ class RewardRecipe:
                     return name, question_of(component, asked, attempt)
                 value = score.value
                 within = component.low <= value <= component.high  # False for NaN too
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 score = abstained(component, attempt, error, self.name)
                 value, within = score.value, True
             if not within:

@@ -172,7 +172,7 @@ class Raising(cw.RewardComponent):
         self.what = what
 
     def score(self, attempt: cw.Attempt) -> cw.Score:
-        if isinstance(self.what, Exception):
+        if isinstance(self.what, BaseException):
             raise self.what
         found: cw.Score = self.what
         return found
@@ -188,8 +188,10 @@ class Raising(cw.RewardComponent):
         (cw.Score(2.0, 0.0, 2.0), r"returned 2.0, outside \[0, 1\]"),
         (cw.Score(-0.1), r"returned -0.1, outside \[0, 1\]"),
         (cw.Score("much"), "raised TypeError"),  # type: ignore[arg-type]
-        (0.5, "raised AttributeError"),
-        (None, "raised AttributeError"),
+        (0.5, "returned 0.5, which is no callwright.Score"),
+        (None, "returned None, which is no callwright.Score"),
+        (AttributeError("no attribute 'value'", name="value", obj=3), "raised AttributeError"),
+        (SystemExit(3), "raised SystemExit: 3"),
     ],
 )
 def test_a_component_with_a_bug_is_named_with_the_example(

@@ -20,6 +20,7 @@ from callwright.errors import (
     RunError,
     UsageError,
 )
+from callwright.language.shortening import shortened
 from callwright.walk.components.component import RewardComponent, closed
 from callwright.walk.components.scores import STAGES, Evidence, Score, WeightedScore
 
@@ -30,10 +31,14 @@ if TYPE_CHECKING:
 #: What scoring needs of a term: name, component, weight, gates, position of its stage; the weighted scores that
 #: attempts share, which are the last full one (``None``) and by gates the closed ones; how it is asked, if it waits.
 Planned = tuple[str, RewardComponent, float, tuple[str, ...], int, dict[str | None, WeightedScore], "Asked | None"]
+#: The score of a term, or what came in place of one.
+Known = Score | Exception | SystemExit
 #: Scores by term, their weighted sum, the stage, and why the attempt is masked if it is.
 Judged = tuple[dict[str, WeightedScore], float, str, str | None]
 
 _DONE: Final = len(STAGES)
+#: Characters of what a component returned that a message quotes.
+_LONGEST_VALUE: Final = 200
 #: More attempts at once are not faster.
 MOST: Final = 32
 #: Seconds that attempts which are judged together may take, so that nobody waits for a reward that could be there.
@@ -96,7 +101,7 @@ def judged_together(
                     continue
                 value = score.value
                 within = low <= value <= high  # False for NaN too
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 try:
                     score = abstained(component, attempt, error, recipe)
                 except Exception as meant:
@@ -192,20 +197,20 @@ def stage_name(position: int) -> str:
     return STAGES[position] if position < _DONE else "done"
 
 
-def told(known: dict[str, Score | Exception], name: str, component: RewardComponent, attempt: Attempt) -> Score:
+def told(known: dict[str, Known], name: str, component: RewardComponent, attempt: Attempt) -> Score:
     """The score of a term, which is found out once. Raises what stands in place of it."""
     if name not in known:
         try:
             known[name] = component.score(attempt)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             known[name] = error
     found = known[name]
-    if isinstance(found, Exception):
+    if isinstance(found, Exception | SystemExit):
         raise found
     return found
 
 
-def abstained(component: RewardComponent, attempt: Attempt, error: Exception, recipe: str) -> Score:
+def abstained(component: RewardComponent, attempt: Attempt, error: Exception | SystemExit, recipe: str) -> Score:
     """The score of a component that abstains. Raises what any other exception of it means."""
     for kind, code, verb in (
         (Abstention, "unknown", "abstains"),
@@ -216,6 +221,11 @@ def abstained(component: RewardComponent, attempt: Attempt, error: Exception, re
             return Score(component.low, component.low, component.high, (Evidence(code, reason),), reason)
     if isinstance(error, ComponentError | DataError | PluginError | RunError | UsageError):  # says itself whose fault
         raise error
+    found = error.__traceback__
+    if isinstance(error, AttributeError) and error.name == "value" and found is not None and found.tb_next is None:
+        # Raised where its score is looked at, not within the component: what it returned is none.
+        what = f"returned {shortened(repr(error.obj), _LONGEST_VALUE)}, which is no callwright.Score"
+        raise _bug(component, attempt, what, recipe) from None
     raise _bug(component, attempt, f"raised {type(error).__name__}: {error}", recipe) from error
 
 
