@@ -372,7 +372,8 @@ class Registry:
     def create(self, kind: str, name: str, /, **options: Any) -> Any:
         """Make a component. Without options the same object is returned every time.
 
-        Raises :class:`callwright.UsageError` for an option that the component does not take.
+        Raises :class:`callwright.UsageError` for an option that the component does not take, and
+        :class:`callwright.errors.PluginError` where making it raises anything but our errors and those of the machine.
         """
         spec = self.spec(kind, name)
         key = (kind, name)
@@ -415,7 +416,19 @@ class Registry:
             except ModuleNotFoundError as error:
                 if spec.extra and error.name:
                     raise MissingExtra(f"{name!r}", spec.extra, error.name) from error
+                raise _not_made(spec, kind, error) from error
+            except (CallwrightError, OSError, MemoryError):
                 raise
+            except (Exception, SystemExit) as error:
+                if options and isinstance(
+                    error, TypeError | ValueError
+                ):  # which most likely says what is wrong with one
+                    raise UsageError(f"{kind} {name!r}: {error}") from error
+                raise _not_made(spec, kind, error) from error
+            if made is None:
+                raise PluginError(
+                    f"plugin {spec.plugin!r}: what makes the {kind} {name!r} returned nothing; it must return it"
+                )
         made = _with_own(kind, made, own) if own else made
         remember(made, functools.partial(self._again, kind, name, options), name, options)
         if not options:
@@ -438,6 +451,11 @@ class Registry:
             return options
         found = [self.create("toolset", toolset) if isinstance(toolset, str) else toolset for toolset in named]
         return {**options, "toolsets": found}
+
+
+def _not_made(spec: Lazy, kind: str, error: BaseException) -> PluginError:
+    said = f"plugin {spec.plugin!r}: making the {kind} {spec.name!r} raised {type(error).__name__}: {error}"
+    return PluginError(f"{said} (where: run it again as callwright --traceback …)")
 
 
 def _with_own(kind: str, made: Any, own: Mapping[str, Any]) -> Any:

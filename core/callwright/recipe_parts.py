@@ -27,10 +27,6 @@ def create_part(loaded: LoadedTable, registry: Registry, kind: str, key: str | S
     except UsageError as error:
         each = error.each if isinstance(error, SeveralMistakes) else (error,)
         raise RecipeError("\n".join(_located(loaded, at, choice, mistake) for mistake in each)) from error
-    except CallwrightError:
-        raise
-    except (TypeError, ValueError) as error:
-        raise loaded.error(f"{kind} {choice.name!r}: {error}", *at) from error
 
 
 def _located(loaded: LoadedTable, at: Sequence[str], choice: Choice, mistake: UsageError) -> str:

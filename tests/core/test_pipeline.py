@@ -134,8 +134,8 @@ def test_corpus_environment_and_rewards_can_be_given(
             ("size = 3", "sice = 3"),
             "r.toml:4: There is no option of the corpus 'small' named 'sice'. Did you mean 'size'?",
         ),
-        ((), ("size = 3", "size = 300"), "r.toml:2: corpus 'small': size is at most 100"),
-        ((), ("size = 3", 'size = "x"'), "r.toml:2: corpus 'small': "),
+        ((), ("size = 3", "size = 300"), "r.toml:3: corpus 'small': size is at most 100"),
+        ((), ("size = 3", 'size = "x"'), "r.toml:3: corpus 'small': "),
         (
             (),
             ("size = 3", 'train = "trian"'),

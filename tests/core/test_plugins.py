@@ -540,3 +540,35 @@ def test_nothing_of_a_plugin_stays_whatever_ends_its_registration() -> None:
         registry.add(SimpleNamespace(callwright_parsers=cw.hookimpl(interrupted)), name="mine")
     assert registry.plugins == []
     assert registry.names("parser") == []
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (KeyError("oops"), "making the parser 'odd' raised KeyError: 'oops'"),
+        (SystemExit(3), "making the parser 'odd' raised SystemExit: 3"),
+        (None, "what makes the parser 'odd' returned nothing; it must return it"),
+    ],
+)
+def test_a_component_that_cannot_be_made_is_its_plugins_fault(made: BaseException | None, said: str) -> None:
+    def odd(size: int = 1) -> None:
+        if made is not None:
+            raise made
+
+    registry = registry_with(parsers=[cw.Lazy("odd", odd)])
+    with pytest.raises(PluginError) as caught:
+        registry.create("parser", "odd")
+    assert str(caught.value).startswith(f"plugin 'mine': {said}")
+
+
+def test_what_a_factory_says_of_an_option_is_the_users_to_mend() -> None:
+    def sized(size: int = 1) -> object:
+        if size > 9:
+            raise ValueError("size is at most 9")
+        raise FileNotFoundError("no data")
+
+    registry = registry_with(parsers=[cw.Lazy("sized", sized)])
+    with pytest.raises(cw.UsageError, match="parser 'sized': size is at most 9"):
+        registry.create("parser", "sized", size=10)
+    with pytest.raises(FileNotFoundError):
+        registry.create("parser", "sized", size=2)

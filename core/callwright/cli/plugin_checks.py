@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from attrs import field, frozen
 
 from callwright import hookspecs
-from callwright.errors import CallwrightError, DataError, MissingExtra, UsageError, cannot_read
+from callwright.errors import CallwrightError, DataError, MissingExtra, PluginError, UsageError, cannot_read
 from callwright.hook_versions import DECLARED, breaks, changes, hooks_of, recorded
 from callwright.options import option_table
 
@@ -261,7 +261,8 @@ def _check_without_network(
         yield PluginFinding("skipped", lazy.plugin, what, str(error))
         return
     except Exception as error:
-        yield PluginFinding("error", lazy.plugin, what, f"making it raised {type(error).__name__}: {error}")
+        raised = (isinstance(error, PluginError) and error.__cause__) or error  # the registry names what is named here
+        yield PluginFinding("error", lazy.plugin, what, f"making it raised {type(raised).__name__}: {raised}")
         return
     name = getattr(made, "name", None)
     if kind in _NAMED and name != lazy.name:

@@ -6,8 +6,8 @@ drives :class:`callwright.episodes.TokenEpisode` itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
@@ -17,7 +17,8 @@ from callwright.capability import has
 from callwright.episodes.conversation import Conversation
 from callwright.episodes.driving import Do, Episode, answer_of, answered, do_here, drive, drive_alone, goes_on
 from callwright.episodes.token_episode import Codec, EngineOutput, TokenEpisode
-from callwright.errors import ComponentError
+from callwright.errors import CallwrightError, ComponentError
+from callwright.language.shortening import shortened
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Conditions
 from callwright.walk.sampling import AskedOneByOne, ChoosesRole, Sampler, SamplingRequest, offers_tools
@@ -156,9 +157,11 @@ def _ask(
     requests = [
         SamplingRequest(one.messages, one.task, one.turns, one.parser, one.conditions.limits) for one, *_ in groups
     ]
-    sampled = sampler.sample(requests, n=n, seed=seed, temperature=temperature)
-    if [len(completions) for completions in sampled] != [n] * len(groups):
-        raise _another_number(sampler.name, n, len(groups))
+    with _bugs_named(sampler.name):
+        sampled = sampler.sample(requests, n=n, seed=seed, temperature=temperature)
+        if [len(completions) for completions in sampled] != [n] * len(groups):
+            raise _another_number(sampler.name, n, len(groups))
+    _check_completions(sampler.name, (one for completions in sampled for one in completions))
     for group, completions in zip(groups, sampled, strict=True):
         for conversation, completion in zip(group, completions, strict=True):
             answers[id(conversation)] = completion
@@ -176,6 +179,26 @@ def _following(one: Conversation) -> SamplingRequest:
 
 def _another_number(sampler: str, n: int, requests: int) -> ComponentError:
     return ComponentError(f"sampler {sampler!r} did not give {n} completions for each of {requests} requests")
+
+
+@contextmanager
+def _bugs_named(sampler: str) -> Iterator[None]:
+    """What a sampler raises beside errors of ours and of the machine is a bug of it, and said to be one."""
+    try:
+        yield
+    except (CallwrightError, OSError, MemoryError):
+        raise
+    except (Exception, SystemExit) as error:
+        said = f"sampler {sampler!r} raised {type(error).__name__}: {error}. This is a bug of the sampler"
+        raise ComponentError(f"{said} (where: run it again as callwright --traceback …)") from error
+
+
+def _check_completions(sampler: str, found: Iterable[object]) -> None:
+    for one in found:
+        if not isinstance(one, Completion):
+            raise ComponentError(
+                f"sampler {sampler!r} gave {shortened(repr(one), 200)}, which is no callwright.Completion"
+            )
 
 
 def role_of(sampler: Sampler) -> Literal["tool", "user"]:
@@ -224,10 +247,11 @@ async def aconverse(
     async def ask(one: Conversation, copy: int, count: int, seed: int) -> list[Completion]:
         following = _following(one)
         async with open_gate:
-            with asking(f"{one.task.id}\n{copy}/{len(one.history)}"):
+            with asking(f"{one.task.id}\n{copy}/{len(one.history)}"), _bugs_named(name):
                 found = await asked.sample_one(following, n=count, seed=seed, temperature=temperature)
-        if len(found) != count:
-            raise _another_number(name, count, 1)
+                if len(found) != count:
+                    raise _another_number(name, count, 1)
+        _check_completions(name, found)
         return found
 
     async def go_on(one: Conversation, copy: int) -> None:

@@ -155,6 +155,20 @@ def test_another_number_of_completions_is_the_samplers_bug(pipeline: Pipeline) -
         evaluate(pipeline, pipeline.tasks("evaluation", 3), Mean(pipeline.parser))
 
 
+@pytest.mark.parametrize("given", [KeyError("oops"), [3]])
+def test_what_a_sampler_raises_is_its_bug(pipeline: Pipeline, given: Any) -> None:
+    class Odd(Wild):
+        async def sample_one(self, request: SamplingRequest, **options: Any) -> list[Completion]:
+            if isinstance(given, BaseException):
+                raise given
+            return given  # type: ignore[no-any-return]
+
+    with pytest.raises(
+        ComponentError, match=r"sampler 'wild' (raised KeyError: 'oops'|gave 3, which is no callwright)"
+    ):
+        evaluate(pipeline, pipeline.tasks("evaluation", 3), Odd(pipeline.parser))
+
+
 # Evaluations of it ----------------------------------------------------------------------------------------------------
 
 

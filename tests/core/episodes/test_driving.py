@@ -304,6 +304,30 @@ def test_a_sampler_that_gives_too_few_is_named(pipeline: Pipeline) -> None:
         converse(pipeline, Few(), [SamplingRequest((), task)])
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (KeyError("oops"), "sampler 'odd' raised KeyError: 'oops'. This is a bug of the sampler"),
+        (SystemExit(3), "sampler 'odd' raised SystemExit: 3. This is a bug of the sampler"),
+        (None, "sampler 'odd' raised TypeError: 'NoneType' object is not iterable"),
+        ([["a text"]], "sampler 'odd' gave 'a text', which is no callwright.Completion"),
+    ],
+)
+def test_a_sampler_with_a_bug_is_named(pipeline: Pipeline, given: Any, said: str) -> None:
+    class Odd:
+        name = "odd"
+
+        def sample(self, requests: Any, **options: Any) -> Any:
+            if isinstance(given, BaseException):
+                raise given
+            return given
+
+    task = pipeline.tasks("evaluation")[0]
+    with pytest.raises(ComponentError) as caught:
+        converse(pipeline, Odd(), [SamplingRequest((), task)])
+    assert str(caught.value).startswith(said)
+
+
 def test_what_is_over_is_not_asked_for_again(pipeline: Pipeline) -> None:
     """A first answer that was lost, with no try left, must not be sampled anew while the other tasks go on."""
 
