@@ -164,6 +164,8 @@ def test_the_effective_text_says_what_was_run() -> None:
         ('name = "tier"', "name = 3", "15", "reward.name: Input should be a valid string"),
         ('name = "tier"', "weight = 3", "14", "reward.name is missing"),
         ('train = "train"', "train = 1", "7", "corpus.train: Input should be a valid string"),
+        ("seed = 7", "ir = 3", "3", "ir must be the name of a component, or a table with its 'name'"),
+        ("seed = 7", "turns = 3", "3", "turns must be a table"),
         ("[algorithm]", "[algorithm", "10", "not valid TOML"),
         ("[reward]", "[rewards]", "14", "There is no recipe key named 'rewards'. Did you mean 'reward'?"),
         ("[corpus]", "[korpus]", "", "corpus is missing"),
@@ -180,11 +182,28 @@ def test_errors_name_file_and_line(tmp_path: Path, old: str, new: str, where: st
     assert any(line.startswith(head) and message in line for line in lines), lines
 
 
+def test_a_mark_before_the_text_is_none_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "r.toml"
+    path.write_text(TEXT, encoding="utf-8-sig")
+    assert load_recipe(path).effective_text() == TEXT
+
+
 def test_every_error_is_listed_once() -> None:
     with pytest.raises(RecipeError) as caught:
         parse_recipe('seed = "x"\nsede = 1\ncorpus = 3\n', "r.toml")
     lines = str(caught.value).splitlines()
     assert [line.split(": ")[0] for line in sorted(lines)] == ["r.toml:1", "r.toml:2", "r.toml:3"]
+
+
+def test_an_option_of_the_usual_component_can_be_set() -> None:
+    loaded = parse_recipe('corpus = "toolworld-mini-v1"', overrides=["trainer.steps=5", "reward.penalty=0.1", "ir.a=1"])
+    recipe = loaded.recipe
+    assert (recipe.trainer.name, recipe.trainer.options) == ("local", {"steps": 5})
+    assert (recipe.reward.name, recipe.ir.name) == ("tier", "json")
+    assert parse_recipe(loaded.effective_text()).recipe == recipe
+    assert parse_recipe('corpus = "c"', overrides=["trainer.name=trl"]).recipe.trainer.name == "trl"
+    with pytest.raises(RecipeError, match=r"sampler\.name is missing"):
+        parse_recipe('corpus = "c"', overrides=["sampler.p=1"])
 
 
 def test_an_override_is_blamed_for_what_it_set() -> None:

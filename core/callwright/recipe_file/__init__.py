@@ -306,7 +306,7 @@ def recipe_text(name: str) -> tuple[str, str]:
     """The path of a recipe and its text. Raises :class:`callwright.errors.RecipeError`."""
     source = find_recipe(name)
     try:
-        return str(source), source.read_text(encoding="utf-8")
+        return str(source), source.read_text(encoding="utf-8-sig")  # editors of Windows write a mark before the text
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise RecipeError(f"{source}: cannot be read: {reason}") from error
@@ -394,7 +394,7 @@ def validated(
     refused = []
     for override in overrides:
         try:
-            key, value = _apply_override(data, override)
+            key, value = _apply_override(model, data, override)
         except RecipeError as error:
             refused.append(str(error))
             continue
@@ -416,7 +416,7 @@ def validated(
         raise failed from error
 
 
-def _apply_override(data: dict[str, Any], override: str) -> tuple[str, str]:
+def _apply_override(model: type[BaseModel], data: dict[str, Any], override: str) -> tuple[str, str]:
     key, sign, raw = override.partition("=")
     parts = [part.strip() for part in key.split(".")]
     if not sign or not all(parts):
@@ -431,7 +431,7 @@ def _apply_override(data: dict[str, Any], override: str) -> tuple[str, str]:
         raise RecipeError(f"--set {override:.60}…: {_TOO_MANY_DIGITS}") from error
     node = data
     for part in parts[:-1]:
-        inner = node.get(part, {})
+        inner = node.get(part, _usual(model, part) if node is data else {})
         if isinstance(inner, str):
             inner = {"path" if parts[0] == "model" else "name": inner}
         if not isinstance(inner, dict):
@@ -442,6 +442,13 @@ def _apply_override(data: dict[str, Any], override: str) -> tuple[str, str]:
         parts, node = ["trainer", "name"], data["trainer"]  # what training is does not hang on who does it
     node[parts[-1]] = value
     return ".".join(parts), raw
+
+
+def _usual(model: type[BaseModel], key: str) -> Any:
+    """What a key is whose component is not stated: the name of the usual one, whose options can be set all the same."""
+    field = model.model_fields.get(key)
+    usual = None if field is None else field.get_default(call_default_factory=True)
+    return usual.name if isinstance(usual, Choice) else {}
 
 
 def shipped_recipes() -> dict[str, Path]:

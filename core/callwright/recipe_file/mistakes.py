@@ -26,6 +26,9 @@ def in_words(problem: Any, path: tuple[str, ...], model: type[BaseModel]) -> str
         return str(UnknownName("recipe key", path[-1], _table(model, path[:-1]).model_fields))
     if problem["type"] == "missing":
         return f"{dotted} is missing"
+    if problem["type"] == "model_type":
+        named = "name" in _table(model, path).model_fields
+        return f"{dotted} must be " + ("the name of a component, or a table with its 'name'" if named else "a table")
     return f"{dotted}: {problem['msg'].removeprefix('Value error, ')}"
 
 
