@@ -104,15 +104,20 @@ async def _answered(gateway: Gateway, scope: Mapping[str, Any], receive: Receive
     elif tool is None and what == "tools" and method == "GET":
         await _json(send, 200, {"tools": [spec.to_openai() for spec in session.task.offered.values()]})
     elif tool is not None and method == "POST":
-        await _json(send, 200, await _called(session, tool, await _body(receive), scope))
+        await _json(send, 200, await _called(session, tool, await _content(receive), scope))
     else:
         raise Refusal(405, f"{method} is not for {path}", code="method")
 
 
-async def _called(session: GatewaySession, tool: str, arguments: Any, scope: Mapping[str, Any]) -> dict[str, Any]:
-    """A call of a tool. The id of the call, where the agent knows it, comes as the header ``x-call-id``."""
-    if not isinstance(arguments, Mapping):
-        raise Refusal(400, "the body must be a JSON object: the arguments of the call")
+async def _called(session: GatewaySession, tool: str, content: bytes, scope: Mapping[str, Any]) -> dict[str, Any]:
+    """A call of a tool. The id of the call, where the agent knows it, comes as the header ``x-call-id``.
+
+    Agents send what the model wrote, and what is no JSON is the model's mistake: it reads that, and the agent goes on.
+    """
+    try:
+        arguments = json.loads(content or b"{}")
+    except (ValueError, RecursionError):
+        arguments = content.decode("utf-8", "replace")
     headers = dict(scope.get("headers") or ())
     outcome = await session.log.acall(tool, arguments, call_id=headers.get(b"x-call-id", b"").decode("latin-1"))
     return {"content": tell(outcome), "is_error": outcome.failed or outcome.kind == "infrastructure_error"}
@@ -203,6 +208,13 @@ async def _disconnected(receive: Receive) -> None:
 
 
 async def _body(receive: Receive) -> Any:
+    try:
+        return json.loads(await _content(receive) or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise Refusal(400, f"the body is not JSON: {error}") from error
+
+
+async def _content(receive: Receive) -> bytes:
     parts, size = [], 0
     while True:
         message = await receive()
@@ -213,11 +225,7 @@ async def _body(receive: Receive) -> Any:
         if size > _LARGEST:
             raise Refusal(413, f"the request is larger than {_LARGEST:,} bytes", code="too_large")
         if not message.get("more_body"):
-            break
-    try:
-        return json.loads(b"".join(parts) or b"{}")
-    except (ValueError, RecursionError) as error:
-        raise Refusal(400, f"the body is not JSON: {error}") from error
+            return b"".join(parts)
 
 
 async def _json(send: Send, status: int, value: Any) -> None:

@@ -24,6 +24,7 @@ from callwright.language.messages import Message
 from callwright.language.native import NATIVE_FORM
 from callwright.language.parser import Parser
 from callwright.language.program import Call, Program
+from callwright.language.strict_json import kind
 from callwright.walk.attempt import Attempt
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions
@@ -108,6 +109,9 @@ class Log:
     ) -> Outcome:
         """Execute a call in the session and record it. Whatever the model did wrong is an outcome, never an exception.
 
+        ``arguments`` that are no mapping, such as the list or the null that a model wrote, or a text that nobody could
+        read as JSON, never reach the world: the outcome says so, and a finding.
+
         ``call_id`` is the id of the call in the model's message, ``after`` those of the calls before it in the same
         message that come here, too, and ``turn`` anything that tells one message of the model from another; without it
         calls that overlap are of one turn. Raises :class:`callwright.UsageError` for a closed log, and
@@ -178,6 +182,11 @@ class Log:
                 self._findings.append(
                     f"{tool} ran before {waited}, which was written before it and did not come in time"
                 )
+            if not isinstance(arguments, Mapping):
+                written = kind(arguments)
+                self._findings.append(f"{tool} was asked with {written} in place of an object, and did not run")
+                message = f"the arguments of {tool!r} are {written}, not an object"
+                return Outcome("schema_error", None, "arguments_not_object", message)
             assert self._execution is not None
             trace = self._execution.run(Program((Call(0, tool, dict(arguments)),)), goes_on=goes_on)
             record = trace.records[0]

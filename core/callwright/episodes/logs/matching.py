@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from attrs import frozen
 
@@ -13,11 +14,15 @@ from callwright.language.messages import Message, ToolCall
 from callwright.language.native import turn_text
 from callwright.language.parser import ParseFailure, Parser
 from callwright.language.program import Call, Program, plain
+from callwright.language.strict_json import decode
 from callwright.walk.answers import values_equal
 from callwright.walk.calls.parsing import parsed
 from callwright.walk.completion import Completion
 from callwright.walk.tasks import Task
 from callwright.walk.turn import Turn, told_turn
+
+#: Levels of arguments that are compared with what ran.
+_NESTING: Final = 64
 
 
 @frozen
@@ -136,8 +141,10 @@ class _Matching:
         """Calls of a message that is no program, and that somebody ran all the same."""
         for call in message.tool_calls:
             found = next((one for one in self._left if call.id and one.call_id == call.id), None)
-            if found is not None:
-                self._left.remove(found)
+            if found is None:
+                continue
+            self._left.remove(found)
+            if not _ran_as_written(call, found):  # else it is another call of the message that cannot be read
                 self.findings.append(
                     f"{call.name}({call.arguments:.60}) was not readable ({failure.code}); the framework repaired it "
                     f"and ran it with {dict(found.arguments)!r:.120}"
@@ -152,6 +159,11 @@ class _Matching:
         told = f"call {first.number} {first.tool}{more} ran, and no message asks for it"
         self.findings.append(told)
         return told
+
+
+def _ran_as_written(call: ToolCall, one: Logged) -> bool:
+    written = decode(call.arguments or "{}", 0, _NESTING)
+    return call.name == one.tool and isinstance(written, dict) and values_equal(written, dict(one.arguments))
 
 
 def _same(call: Call, one: Logged) -> bool:

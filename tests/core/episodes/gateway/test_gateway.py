@@ -325,6 +325,11 @@ def test_tools_are_called_by_http_and_recorded() -> None:
         told = await client.post(f"{session.tools_url}/enter", cast_to=object, body={"text": "bad"})
         assert told["is_error"] is True
         assert session.log.calls[0].outcome.code == "BAD"
+        for written in (b'{"text": "a"', b"[1]"):
+            told = await client.post(f"{session.tools_url}/enter", cast_to=object, content=written)
+            assert told["is_error"] is True
+            assert "not an object" in told["content"]
+        assert len(session.log.calls) == 1
 
     run(ScriptedEngine(SCRIPT), use)
 

@@ -54,6 +54,20 @@ def call(identifier: str, name: str = "enter", **arguments: Any) -> ToolCall:
     return ToolCall(identifier, name, json.dumps(arguments))
 
 
+@pytest.mark.parametrize(("written", "kind"), [("[1]", "a list"), ("null", "null"), ('"a"', "text"), ("3", "a number")])
+def test_arguments_that_are_no_object_are_an_outcome(written: str, kind: str) -> None:
+    with cw.Log(task()) as log:
+        outcome = log.call("enter", json.loads(written), call_id="1")
+        assert log.call("entries", {}, call_id="2").value == [""], "it never reached the world"
+    assert (outcome.kind, outcome.code) == ("schema_error", "arguments_not_object")
+    assert outcome.message == f"the arguments of 'enter' are {kind}, not an object"
+    messages = [cw.Message("assistant", tool_calls=(ToolCall("1", "enter", written), call("2", "entries")))]
+    assert log.findings(messages) == (f"enter was asked with {kind} in place of an object, and did not run",)
+    attempt = log.episode(messages)
+    assert attempt.masked is None
+    assert cw.reward("tier").score_attempt(attempt).total < 1
+
+
 def test_a_log_is_scored_without_executing_again() -> None:
     with cw.Log(task()) as log:
         outcome = log.call("enter", {"text": "a"}, call_id="1")
