@@ -64,6 +64,8 @@ def test_any_other_value_is_told_with_its_row(value: Any, said: str) -> None:
 def test_a_wrong_column_or_task_is_told(gold: str) -> None:
     with pytest.raises(UsageError, match="there is no column 'task', but id, completion"):
         cw.scorer("tier", corpus=CORPUS)({"id": ["evaluation-16"], "completion": [gold]})
+    with pytest.raises(UsageError, match="the column 'task' has 2 rows and 'completion' has 1"):
+        cw.scorer("tier", corpus=CORPUS)({"task": ["evaluation-16"] * 2, "completion": [gold]})
     with pytest.raises(UnknownName, match="evaluation-99999"):
         cw.scorer("tier", corpus=CORPUS)({"task": ["evaluation-99999"], "completion": [gold]})
 

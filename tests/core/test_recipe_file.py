@@ -206,6 +206,11 @@ def test_an_option_of_the_usual_component_can_be_set() -> None:
         parse_recipe('corpus = "c"', overrides=["sampler.p=1"])
 
 
+def test_one_text_is_no_list_of_overrides() -> None:
+    with pytest.raises(RecipeError, match=r"a list of texts, such as \['seed=3'\]"):
+        parse_recipe(TEXT, overrides="seed=3")
+
+
 def test_an_override_is_blamed_for_what_it_set() -> None:
     for override, key in (("seed=x", "seed=x"), ("reward.name=3", "reward.name=3"), ("sede=1", "sede=1")):
         with pytest.raises(RecipeError, match=f"^--set {key}: "):

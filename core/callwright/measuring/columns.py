@@ -48,6 +48,10 @@ class ColumnScorer:
         """The columns of the reward. Raises :class:`callwright.UsageError` for a column or value that is of no use."""
         found: dict[str, list[Any]] = {name: [] for name in COLUMNS}
         tasks, completions = self._of(columns, self.task), self._of(columns, self.completion)
+        if len(tasks) != len(completions):
+            raise UsageError(
+                f"the column {self.task!r} has {len(tasks)} rows and {self.completion!r} has {len(completions)}"
+            )
         row: tuple[float | None, str, str | None, str]
         for place, (task_id, value) in enumerate(zip(tasks, completions, strict=True)):
             text = self._text(value, place)

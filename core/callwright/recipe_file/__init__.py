@@ -386,6 +386,8 @@ def validated(
     ``text`` is what they were read from, ``None`` if they were never written. Raises
     :class:`callwright.errors.RecipeError`, a line for each mistake.
     """
+    if isinstance(overrides, str):
+        raise RecipeError(f"overrides are a list of texts, such as [{overrides!r}], not one text")
     deep = _too_deep(given)
     if deep is not None:
         raise RecipeError(f"{locate(source, text or '', {}, (deep,))}: {deep}: {_TOO_DEEP}")

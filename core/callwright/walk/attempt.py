@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from callwright.errors import Abstention, InfrastructureFailure
+from callwright.errors import Abstention, InfrastructureFailure, UsageError
 from callwright.language.parser import OneBlock, ParseFailure, Parser, Span
 from callwright.language.program import Program
 from callwright.tools.spec import ToolSpec
@@ -88,6 +88,8 @@ class Attempt:
         said: Iterable[Said | None] = (),
     ) -> None:
         """``said`` is what the task's user said and did after each completion, where it is known."""
+        if isinstance(parser, str):  # elsewhere a name will do; here it would be a reward's bug when it is scored
+            raise UsageError(f"an attempt takes a form itself, not its name: callwright.parser({parser!r})")
         self.task = task
         self.parser = parser
         self.conditions = conditions

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final, get_args
 
 from attrs import evolve, field, frozen
 
-from callwright.environments.protocol import Outcome
+from callwright.environments.protocol import Outcome, OutcomeKind
 from callwright.errors import UsageError
 from callwright.language.parser import ParseFailure
 from callwright.language.program import EARLIER, NO_CALL, Call, Program, Reference
@@ -18,6 +18,7 @@ from callwright.walk.completion import Completion
 from callwright.walk.trace import CallRecord, Trace
 from callwright.walk.users.said import UserTurn
 
+_KINDS: Final = get_args(OutcomeKind)
 _UNKNOWN = Outcome("unknown", None, "not_recorded", "the record does not say what came of this call")
 
 
@@ -65,8 +66,8 @@ def told_turn(
     after each call as it is written; leave them out where nobody took them. ``arguments`` are those that the tools
     were given; without them references stand for what the record says of the calls that they name.
 
-    Raises :class:`callwright.UsageError` for more outcomes, states or arguments than calls, or an order that does not
-    name each call once.
+    Raises :class:`callwright.UsageError` for more outcomes, states or arguments than calls, for an outcome that is none
+    or is of another kind than there are, or an order that does not name each call once.
     """
     completion = Completion(completion) if isinstance(completion, str) else completion
     if isinstance(parsed, ParseFailure):
@@ -76,6 +77,12 @@ def told_turn(
     for what, given in (("outcomes", outcomes), ("states", states), ("arguments", arguments)):
         if len(given) > len(calls):
             raise UsageError(f"{len(given)} {what} were given for a turn of {len(calls)} calls")
+    for at, one in enumerate(outcomes):
+        if one is not None and not (isinstance(one, Outcome) and one.kind in _KINDS):  # which would count as a failure
+            raise UsageError(
+                f"outcome {at} must be a callwright.Outcome of the kind {', '.join(_KINDS)}, or None where it is not "
+                f"known, not {one!r:.120}"
+            )
     ran = None if order is None else tuple(order)
     if ran is not None and sorted(ran) != list(range(len(calls))):
         raise UsageError(f"'order' must name each of the {len(calls)} calls once, by its position from 0, not {ran!r}")

@@ -579,3 +579,19 @@ def test_a_machine_that_failed_then_tells_nothing_of_the_world() -> None:
     broken = [outcomes[0], cw.Outcome("infrastructure_error", None, "timeout", "too slow")]
     found = cw.replay(cw.Attempt.told(task, PARSER, [told_turn(program, broken)]))
     assert (found.same, found.compared, found.unknown) == (True, 1, 1)
+
+
+@pytest.mark.parametrize("odd", [Outcome("success", 1), Outcome(None, 1), {"kind": "ok"}, "ok"])  # type: ignore[arg-type]
+def test_an_outcome_that_is_none_is_refused(odd: Any) -> None:
+    """One of an unknown kind would count as a call that failed."""
+    task = cw.corpus("toolworld-mini-v1")["evaluation"][16]
+    assert task.program is not None
+    with pytest.raises(cw.UsageError, match=r"outcome 1 must be a callwright\.Outcome of the kind ok, empty, partial"):
+        told_turn(task.program, [None, odd])
+
+
+def test_the_name_of_a_form_is_none() -> None:
+    task = cw.corpus("toolworld-mini-v1")["evaluation"][16]
+    for make in (lambda: Attempt(task, "text", "json"), lambda: Attempt.told(task, "json", [])):  # type: ignore[arg-type]
+        with pytest.raises(cw.UsageError, match=r"not its name: callwright.parser\('json'\)"):
+            make()

@@ -83,6 +83,8 @@ def test_what_cannot_be_is_said() -> None:
         AgentSampler("python 'a", engine=ScriptedEngine(SCRIPT))
     with pytest.raises(cw.UsageError, match="keeps no token ids"):
         cw.Gateway(object())
+    with pytest.raises(cw.UsageError, match=r"not its name: callwright\.sampler\('local-model', …\)"):
+        cw.Gateway("local-model")
     pipeline = cw.Pipeline(Corpus(), "tier", "hermes")
     with pytest.raises(cw.UsageError, match="'no-such-agent' cannot be started"):
         cw.evaluate(pipeline, [TASK], AgentSampler("no-such-agent", engine=ScriptedEngine(SCRIPT)))

@@ -130,6 +130,8 @@ def engine_of(sampler: Any, temperature: float) -> Any:
         return BatchedEngine(codec, engine)
     if callable(getattr(sampler, "connected", None)) and callable(getattr(sampler, "converse", None)):
         return sampler
+    if isinstance(sampler, str):
+        raise UsageError(f"a gateway takes a sampler itself, not its name: callwright.sampler({sampler!r}, …)")
     raise UsageError(
         f"the sampler {getattr(sampler, 'name', sampler)!r} keeps no token ids, so nothing that it writes could be "
         "trained on; take 'local-model' or 'vllm', or Upstream(server) to record without loss"
