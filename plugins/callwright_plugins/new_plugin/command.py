@@ -31,6 +31,10 @@ def new(app: App, name: str, kind: str, licence: Licence, author: str, output: P
     if taken is not None:
         where = f"{taken.distribution} {taken.version}".strip() or taken.module
         raise UsageError(f"there is a plugin {made.name!r} already, of {where}; choose another name")
+    for of, component in made.components():  # two of one name would be refused by every command, once it is installed
+        if component in app.registry.names(of):
+            whose = app.registry.spec(of, component).plugin
+            raise UsageError(f"the {of} {component!r} is there already, of the plugin {whose!r}; choose another name")
     folder = output or Path(made.distribution)
     made.write(folder)
     say(f"{folder} holds a plugin {made.name!r} with {KINDS[kind].what}. Next:")

@@ -131,6 +131,10 @@ class NewPlugin:
             blocks[0 if package in sys.stdlib_module_names else 2 if package == "callwright" else 1].append(line)
         return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
+    def components(self) -> list[tuple[str, str]]:
+        """What it registers: kinds and names."""
+        return [(one.kind, self._named(one.name)) for one in KINDS[self.kind].registered]
+
     def _components(self, kind: Kind) -> str:
         return "[" + ", ".join(f'("{one.kind}", "{one.name}")' for one in kind.registered) + "]"
 

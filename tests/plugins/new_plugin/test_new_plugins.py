@@ -134,6 +134,9 @@ def test_nothing_is_overwritten_and_no_plugin_named_twice(tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
     done = CliRunner().invoke(new, ["report", "--kind", "form", "-o", str(tmp_path / "new")], obj=app)
     assert "a plugin 'report' already" in str(done.exception)
+    done = CliRunner().invoke(new, ["grpo", "--kind", "algorithm", "-o", str(tmp_path / "new")], obj=app)
+    assert "the algorithm 'grpo' is there already, of the plugin 'policy-gradient'" in str(done.exception)
+    assert not (tmp_path / "new").exists()
 
 
 def test_without_a_licence_there_is_none(tmp_path: Path) -> None:
