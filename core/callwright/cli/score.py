@@ -28,7 +28,7 @@ from callwright.commands.pace import Pace
 from callwright.commands.pipelines import find_task, make_pipeline
 from callwright.commands.quarantine import STUCK_AFTER, NumberedRow, Quarantine, halves
 from callwright.commands.row_corpus import RowCorpus, make_row_pipeline
-from callwright.commands.row_files.episodes import episode_of
+from callwright.commands.row_files.episodes import as_masked, episode_of
 from callwright.commands.row_files.logs import LogSource
 from callwright.commands.row_files.remarks import RowRemarks
 from callwright.commands.safe_text import say
@@ -328,7 +328,9 @@ class Scorer:
             found.complaints.append((number, str(bad)))
             return None
         if episode is not None:
-            return row_id, pipeline.attempt(task, episode.completions, progress, said=episode.said)
+            return row_id, pipeline.attempt(task, as_masked(row, episode.completions), progress, said=episode.said)
+        if row.get("masked") is True:
+            (completion,) = as_masked(row, [Completion(completion) if isinstance(completion, str) else completion])
         return row_id, pipeline.attempt(task, completion, progress)
 
     def keep(self, found: Scored, row_id: str | int, attempt: Attempt, reward: Reward) -> None:

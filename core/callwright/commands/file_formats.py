@@ -425,6 +425,7 @@ def _score_input() -> Schema:
             "step": said(COUNT, "for rewards with a schedule: how far training is"),
             "total_steps": said(COUNT, "for rewards with a schedule: of how many steps"),
             "truncated": said(FLAG, "whether a limit of tokens cut the completion off; false if left out"),
+            "masked": said({}, "true: an evaluation masked the row, and lost says why; it stays masked"),
             "quarantined": said(
                 record({"line": COUNT, "reason": STRING}), "why an earlier command set the row aside; not read"
             ),

@@ -11,7 +11,7 @@ from attrs import define, evolve, field, frozen
 
 from callwright.commands.jsonl import BadRow, RowFile
 from callwright.commands.pipelines import find_task, make_pipeline
-from callwright.commands.row_files.episodes import episode_of
+from callwright.commands.row_files.episodes import as_masked, episode_of
 from callwright.commands.trust import SCORED, allow
 from callwright.episodes.logs.log import Log
 from callwright.episodes.logs.logged import ORIGIN
@@ -89,9 +89,10 @@ class Source:
         except DataError as error:
             raise BadRow(str(error)) from error
         if episode is not None:
-            attempt = self.pipeline.attempt(task, episode.completions, progress, said=episode.said)
+            completions = as_masked(row, episode.completions)
+            attempt = self.pipeline.attempt(task, completions, progress, said=episode.said)
         else:
-            attempt = self.pipeline.attempt(task, text, progress)
+            attempt = self.pipeline.attempt(task, as_masked(row, [text])[0], progress)
         return Sample(row_id, attempt, key, row)
 
     def under(self, time_limit: float | None, isolation: Isolation | None) -> None:

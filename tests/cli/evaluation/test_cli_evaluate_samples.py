@@ -173,3 +173,30 @@ def test_above_two_in_a_hundred_masked_there_is_no_headline(
     again = json.loads(invoke(*words, "-o", str(tmp_path / "e"), "--json").stdout)
     assert again["lost"] == {"gone": 1}
     assert "no headline: 91.7% to 100.0% of all are right" in " ".join(shown.split())
+
+
+def test_what_an_evaluation_has_masked_stays_masked(invoke: Invoke, tmp_path: Path) -> None:
+    rows = [
+        {"id": "a", "task": "validation-1", "completion": "", "masked": True, "lost": "status 500"},
+        {"id": "b", "task": "validation-1", "completion": "", "masked": True},
+        {
+            "id": "c",
+            "task": "validation-1",
+            "completion": "x",
+            "completions": ["x", "y"],
+            "masked": True,
+            "lost": "it died",
+        },
+        {"id": "d", "task": "validation-1", "completion": "", "masked": False},
+    ]
+    source = tmp_path / "verdicts.jsonl"
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    scored = invoke("score", str(source), "--corpus", "sums-v1", "--recipe", "sums", "-o", str(tmp_path / "out.jsonl"))
+    assert "4 rows scored, 3 of them masked" in scored.stderr, scored.stderr
+    found = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [(row["total"], row.get("masked")) for row in found] == [
+        (None, "status 500"),
+        (None, "the evaluation masked it"),
+        (None, "it died"),
+        (0.0, None),
+    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attrs import evolve, frozen
@@ -47,3 +47,15 @@ def episode_of(row: Mapping[str, Any]) -> EpisodeRow | None:
     if row.get("truncated") is True:
         made[-1] = evolve(made[-1], truncated=True)
     return EpisodeRow(tuple(made), heard if any(one is not None for one in heard) else ())
+
+
+def as_masked(row: Mapping[str, Any], completions: Sequence[Completion]) -> tuple[Completion, ...]:
+    """The completions of a row; of one that an evaluation has masked the last says so.
+
+    What the model would have written is not known then: to score what is there would make it a number.
+    """
+    if row.get("masked") is not True:
+        return tuple(completions)
+    reason = row.get("lost")
+    why = reason if isinstance(reason, str) and reason else "the evaluation masked it"
+    return (*completions[:-1], evolve(completions[-1], masked=why))
