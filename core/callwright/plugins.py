@@ -8,10 +8,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
-import inspect
 import pickle
 import sys
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
@@ -28,13 +27,13 @@ from callwright.errors import (
     PluginError,
     UnknownName,
     UsageError,
-    raise_together,
 )
 from callwright.guarding import guard
 from callwright.hook_versions import misfit
 from callwright.language.shortening import shortened
 from callwright.pickling import Made, remember
 from callwright.registration import Lazy as Lazy
+from callwright.registration import check_options, parameters_of
 
 if TYPE_CHECKING:
     from callwright.options import OptionTable
@@ -394,7 +393,7 @@ class Registry:
         factory = spec.load()
         made: Any
         if declared is None and kind in OF_THE_CORE:
-            theirs = _parameters(factory)
+            theirs = parameters_of(factory)
         own = {
             option: merged.pop(option)
             for option in OF_THE_CORE.get(kind, ())
@@ -408,8 +407,8 @@ class Registry:
             if kind == "environment":
                 merged = self._with_toolsets(merged)
             if declared is None:
-                _check_options(kind, name, factory, merged)
-            if "registry" in _parameters(factory):
+                check_options(f"the {kind} {name!r}", factory, merged, OF_THE_CORE.get(kind, ()))
+            if "registry" in parameters_of(factory):
                 merged["registry"] = self
             try:
                 made = factory(**merged)
@@ -420,9 +419,7 @@ class Registry:
             except (CallwrightError, OSError, MemoryError):
                 raise
             except (Exception, SystemExit) as error:
-                if options and isinstance(
-                    error, TypeError | ValueError
-                ):  # which most likely says what is wrong with one
+                if options and isinstance(error, TypeError | ValueError):  # most likely about one of them
                     raise UsageError(f"{kind} {name!r}: {error}") from error
                 raise _not_made(spec, kind, error) from error
             if made is None:
@@ -476,20 +473,6 @@ def _check_kind(kind: str) -> None:
         raise UnknownName("kind of component", kind, KINDS)
 
 
-def _parameters(factory: Any) -> Mapping[str, inspect.Parameter]:
-    read = _signature if isinstance(factory, Hashable) else inspect.signature
-    try:
-        return read(factory).parameters
-    except (TypeError, ValueError):  # it has none that is known
-        return {}
-
-
-@functools.lru_cache(maxsize=256)
-def _signature(factory: Any) -> inspect.Signature:
-    """Read once: whoever makes a component for every episode would spend most of the time on it."""
-    return inspect.signature(factory)
-
-
 def _read(table: type[OptionTable], kind: str, name: str, options: dict[str, Any]) -> dict[str, Any]:
     """The options that were given, as their table reads them; the core's own stay as they are."""
     from callwright.options import read_options
@@ -498,27 +481,6 @@ def _read(table: type[OptionTable], kind: str, name: str, options: dict[str, Any
     theirs = {key: value for key, value in options.items() if key not in core}
     read = read_options(table, theirs, f"the {kind} {name!r}", OF_THE_CORE.get(kind, ()))
     return {key: getattr(read, key) if key in read.model_fields_set else value for key, value in options.items()}
-
-
-def _check_options(kind: str, name: str, factory: Any, options: Mapping[str, Any]) -> None:
-    parameters = _parameters(factory)
-    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
-        return
-    known = [p for p in parameters if p not in ("self", "registry")]
-    mistakes: list[UsageError] = [
-        UnknownName(f"option of the {kind} {name!r}", option, [*known, *OF_THE_CORE.get(kind, ())])
-        for option in options
-        if option not in known
-    ]
-    for parameter in parameters.values():
-        if (
-            parameter.default is inspect.Parameter.empty
-            and parameter.kind in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-            and parameter.name in known
-            and parameter.name not in options
-        ):
-            mistakes.append(UsageError(f"the {kind} {name!r} needs the option {parameter.name!r}"))
-    raise_together(mistakes)
 
 
 def _origin(point: metadata.EntryPoint) -> str:

@@ -1,16 +1,17 @@
-"""What a plugin registers: a component by its name, and what it would reach for outside of this process."""
+"""What a plugin registers: a component by its name, what it would reach for, and the options that its factory takes."""
 
 from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from attrs import field, frozen
 
-from callwright.errors import CallwrightError, MissingExtra, PluginError
+from callwright.errors import CallwrightError, MissingExtra, PluginError, UnknownName, UsageError, raise_together
 
 if TYPE_CHECKING:
     from callwright.options import OptionTable
@@ -114,3 +115,41 @@ class Lazy:
             raise PluginError(
                 f"plugin {self.plugin!r}: loading {target!r} raised {type(error).__name__}: {error}"
             ) from error
+
+
+def parameters_of(factory: Any) -> Mapping[str, inspect.Parameter]:
+    """The parameters of a factory by name; none where its signature is not known."""
+    read = _signature if isinstance(factory, Hashable) else inspect.signature
+    try:
+        return read(factory).parameters
+    except (TypeError, ValueError):  # it has none that is known
+        return {}
+
+
+@functools.lru_cache(maxsize=256)
+def _signature(factory: Any) -> inspect.Signature:
+    """Read once: whoever makes a component for every episode would spend most of the time on it."""
+    return inspect.signature(factory)
+
+
+def check_options(what: str, factory: Any, options: Mapping[str, Any], others: Iterable[str] = ()) -> None:
+    """Raise :class:`callwright.UsageError` for options that a factory does not take, and for those that it needs.
+
+    ``what`` names the component in errors; ``others`` are options that somebody else takes of it.
+    """
+    parameters = parameters_of(factory)
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return
+    known = [p for p in parameters if p not in ("self", "registry")]
+    mistakes: list[UsageError] = [
+        UnknownName(f"option of {what}", option, [*known, *others]) for option in options if option not in known
+    ]
+    for parameter in parameters.values():
+        if (
+            parameter.default is inspect.Parameter.empty
+            and parameter.kind in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+            and parameter.name in known
+            and parameter.name not in options
+        ):
+            mistakes.append(UsageError(f"{what} needs the option {parameter.name!r}"))
+    raise_together(mistakes)

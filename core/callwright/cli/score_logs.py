@@ -15,7 +15,7 @@ from attrs import field, frozen
 from callwright.commands.jsonl import RowSink, own_stdout
 from callwright.commands.row_files.logs import LogSource, read_logs
 from callwright.commands.safe_text import say
-from callwright.commands.scored_rows import EvidenceKept, RewardWriter
+from callwright.commands.scoring.reward_rows import EvidenceKept, RewardWriter
 from callwright.commands.tally import Tally
 from callwright.errors import UsageError
 from callwright.language.native import NATIVE_FORM

@@ -38,7 +38,7 @@ from callwright.commands.row_corpus import RowTasks as RowTasks
 from callwright.commands.row_corpus import make_row_pipeline as make_row_pipeline
 from callwright.commands.safe_text import say as say
 from callwright.commands.safe_text import visible as visible
-from callwright.commands.scored_rows import RewardWriter as RewardWriter
+from callwright.commands.scoring.reward_rows import RewardWriter as RewardWriter
 from callwright.commands.tally import Tally as Tally
 from callwright.commands.terminal import interval as interval
 from callwright.commands.terminal import percent as percent

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from callwright.environments.capabilities import user_tools_of
-from callwright.environments.clock import TimedSession, too_many_stuck
-from callwright.environments.living.opening import close, moves_time, next_turn, open_for, prepare
+from callwright.environments.clock import too_many_stuck
+from callwright.environments.living.opening import close, moves_time, next_turn, open_for
 from callwright.environments.protocol import (
-    BoundsResults,
-    By,
     Environment,
-    Outcome,
     OutOfProcess,
     PlacesParts,
     Session,
@@ -22,36 +19,29 @@ from callwright.environments.sessions import (
     call_session,
     is_at_home,
     is_foreign,
-    lost_call,
     open_session,
-    raised_by_session,
 )
-from callwright.environments.sizes import TooLarge, bounds, check_result
 from callwright.errors import DataError, InfrastructureFailure, UsageError
 from callwright.language.program import Call, Program
 from callwright.tools.spec import ToolSpec
-from callwright.walk.calls.handles import Earlier, Needed
-from callwright.walk.calls.references import FEW_COPIES, Unresolved, check_arguments, copies_held, with_results
+from callwright.walk.calls.elsewhere import gathered, told_there, tools_named
+from callwright.walk.calls.elsewhere import records_there as records_there
+from callwright.walk.calls.handles import Earlier
 from callwright.walk.calls.references import copy_json as copy_json
 from callwright.walk.calls.references import resolved_arguments as resolved_arguments
 from callwright.walk.calls.rules import STRICT as STRICT
 from callwright.walk.calls.rules import UNRESOLVED as UNRESOLVED
 from callwright.walk.calls.rules import ExecutionRules as ExecutionRules
-from callwright.walk.trace import CallRecord, Trace
+from callwright.walk.calls.running import Caller as Caller
+from callwright.walk.calls.running import never_begun as never_begun
+from callwright.walk.calls.running import run_calls
+from callwright.walk.trace import Trace
 
 if TYPE_CHECKING:
     from callwright.environments.hazards.policy import Hazards
     from callwright.environments.isolated.environment import IsolatedEnvironment, IsolatedSession
     from callwright.environments.living.policy import ClockPolicy
     from callwright.walk.openings.opening import Opening
-
-#: How a call reaches the session; the pipeline puts the event hook here when a plugin listens to it. Calls of the user
-#: reach it by the method ``as_user`` of a caller that has one.
-Caller = Callable[[Session, Call, dict[str, Any]], Outcome]
-
-
-#: In a tuple, made once: ``dict | list`` makes a type whenever it is evaluated.
-_CONTAINERS: Final = (dict, list, tuple)
 
 
 class Execution:
@@ -138,13 +128,13 @@ class Execution:
             earlier = self.earlier.needed(program) if self.earlier.count else None
             if self._there is not None and self._caller is call_session:
                 there: IsolatedSession = session  # type: ignore[assignment]
-                given = _given(program, tools, environment, self._rules)
+                given = told_there(program, tools, environment, self._rules)
                 if earlier is not None or goes_on:
                     given = *given, None, None, earlier, goes_on
-                trace = _gathered(program, there.stream(_named(program), records_there, *given))
+                trace = gathered(program, there.stream(tools_named(program), records_there, *given))
             else:
                 copied = not environment.pure
-                trace = _run(program, session, tools, self._rules, self._caller, copied, earlier, goes_on=goes_on)
+                trace = run_calls(program, session, tools, self._rules, self._caller, copied, earlier, goes_on=goes_on)
         except InfrastructureFailure as error:
             return never_begun(program, error)
         self.earlier.add(program, trace.records, self._tools)
@@ -192,7 +182,7 @@ class Execution:
         if not self._answered:
             next_turn(session)
         self._answered = True
-        return _run(Program(tuple(calls), "all"), session, theirs, STRICT, caller, not environment.pure, by="user")
+        return run_calls(Program(tuple(calls), "all"), session, theirs, STRICT, caller, not environment.pure, by="user")
 
     def _opened(self, *, passing: bool = True) -> Session:
         """The session, in which the turns of the user that are over have passed, unless they are not to."""
@@ -214,7 +204,7 @@ class Execution:
         from callwright.walk.openings.beginning import begin
 
         def run(program: Program, there: Session, tools: Mapping[str, ToolSpec], caller: Caller) -> Trace:
-            return _run(program, there, tools, STRICT, caller, not self._environment.pure)
+            return run_calls(program, there, tools, STRICT, caller, not self._environment.pure)
 
         try:
             begin(session, opening, self._environment, self._opens[0], self._hazards, run)
@@ -283,16 +273,16 @@ def execute(
                 )
             there = elsewhere(environment, rules)
             if there is not None and (caller is None or caller is call_session):
-                given = _given(program, tools, environment, rules)
+                given = told_there(program, tools, environment, rules)
                 if clock is not None or hazards is not None:
                     given = *given, clock, hazards
-                return _gathered(program, there.once(scenario, seed, _named(program), records_there, *given))
+                return gathered(program, there.once(scenario, seed, tools_named(program), records_there, *given))
             place = there or _with_parts(environment, rules)
             session = open_for(place, scenario, seed, rules.time_limit, clock, hazards)
     except InfrastructureFailure as error:
         return never_begun(program, error)
     try:
-        return _run(program, session, tools, rules, caller or call_session, not environment.pure)
+        return run_calls(program, session, tools, rules, caller or call_session, not environment.pure)
     except InfrastructureFailure as error:
         return never_begun(program, error)
     finally:
@@ -324,187 +314,6 @@ def _with_parts(environment: Environment, rules: ExecutionRules) -> Environment:
     return environment
 
 
-def never_begun(program: Program, error: InfrastructureFailure) -> Trace:
-    """The trace of a program with calls whose session could not be opened."""
-    first = program.calls[0]
-    return Trace((CallRecord(first.id, first.tool, {}, lost_call("session", error)),), program.returns)
-
-
-def _run(
-    program: Program,
-    session: Session,
-    tools: Mapping[str, ToolSpec],
-    rules: ExecutionRules,
-    caller: Caller,
-    copied: bool,
-    earlier: Needed | None = None,
-    by: By = "agent",
-    *,
-    goes_on: bool = False,
-) -> Trace:
-    """Every call of a program in an open session. Raises what its first digest raises."""
-    if by == "agent" and not goes_on:
-        next_turn(session)
-    before = session.digest()
-    if type(session) is TimedSession:
-        caller = session.caller(caller)
-    records = _records(program, session, tools, rules, caller, copied, earlier, by)
-    return Trace(tuple(records), program.returns, before)
-
-
-def _records(
-    program: Program,
-    session: Session,
-    tools: Mapping[str, ToolSpec],
-    rules: ExecutionRules,
-    caller: Caller,
-    copied: bool,
-    earlier: Needed | None = None,
-    by: By = "agent",
-) -> Iterator[CallRecord]:
-    digest, ask = session.digest, session.call if caller is call_session else None
-    results: dict[int, Outcome] = {}
-    specs: dict[int, ToolSpec] = {}
-    held: dict[int, int] = {}
-    few = 1 if copied else FEW_COPIES
-    if earlier is not None:  # each turn may hand on more than once what the last one returned
-        results.update(earlier[0])
-        specs.update(earlier[1])
-        few = 0
-    bounded = not copied and declares(session.inner if type(session) is TimedSession else session, BoundsResults)
-    results_size = 0
-    for call in program.calls:
-        number, tool = call.id, call.tool
-        spec = tools.get(tool)
-        arguments: dict[str, Any] = {}
-        holding = 0
-        try:
-            located = call.located
-            if located:
-                holding = copies_held(located, held)
-                arguments = with_results(call.arguments, located, results, specs, rules)
-                if holding > few:  # one result is within its own bound
-                    check_arguments(arguments)
-            else:
-                arguments = dict(call.arguments)
-            if spec is None or spec.hidden:
-                outcome = Outcome("unknown_tool", None, "unknown_tool", f"no tool named {tool!r} is offered")
-            elif copied:
-                if results_size > (most := bounds().results):
-                    raise Unresolved("results_too_large", f"the results are larger than {most:,} characters")
-                outcome = caller(session, call, copy_json(arguments))
-                results_size += check_result(tool, outcome.value)
-                outcome = Outcome(
-                    outcome.kind,
-                    copy_json(outcome.value),
-                    outcome.code,
-                    outcome.message,
-                    outcome.undeclared,
-                    outcome.notices,
-                    outcome.injected,
-                )
-            else:
-                if ask is None:
-                    outcome = caller(session, call, arguments)
-                else:
-                    try:  # what call_session does, without a call more
-                        outcome = ask(tool, arguments)
-                    except BaseException as error:
-                        outcome = raised_by_session(tool, error)
-                if not bounded:
-                    check_result(tool, outcome.value)
-        except Unresolved as unresolved:
-            outcome = unresolved.outcome
-        except TooLarge as error:
-            outcome = Outcome("execution_error", None, error.code, error.message)
-        except InfrastructureFailure as error:
-            outcome = lost_call("infrastructure", error)
-        except RecursionError:  # of copying: results were nested in results, deeper and deeper
-            outcome = Outcome("execution_error", None, "too_deep", "the values are nested too deeply to be handed on")
-        state = ""
-        if outcome.kind != "infrastructure_error":
-            try:
-                state = digest()
-            except InfrastructureFailure as error:
-                outcome = lost_call("session", error)
-        results[number] = outcome
-        if holding and isinstance(outcome.value, _CONTAINERS):
-            held[number] = holding
-        if spec is not None:
-            specs[number] = spec
-        yield CallRecord(number, tool, arguments, outcome, state, by)
-        if outcome.kind == "infrastructure_error":
-            return
-
-
-# In other processes ---------------------------------------------------------------------------------------------------
-
-
-def records_there(
-    session: Any,
-    program: Program,
-    specs: Mapping[str, ToolSpec | None],
-    rules: ExecutionRules,
-    copied: bool,
-    clock: ClockPolicy | None = None,
-    hazards: Hazards | None = None,
-    earlier: Needed | None = None,
-    goes_on: bool = False,
-) -> Iterator[Any]:
-    """In the process of a session: the digest before the first call, then the record of every call.
-
-    ``specs`` are the tools that the program calls, ``None`` for those that the environment itself has. ``clock`` and
-    ``hazards`` are for a session that was opened for this program, ``earlier`` are results that it refers to;
-    ``goes_on`` as for :meth:`Execution.run`.
-    """
-    if clock is not None or hazards is not None:
-        prepare(session.inner, clock, hazards, session.environment.name)
-    if not goes_on:
-        next_turn(session.inner)
-    yield session.digest()
-    tools = {name: session.tools[name] if spec is None else spec for name, spec in specs.items()}
-    yield from _records(program, session, tools, rules, _call_watched, copied, earlier)
-
-
-def _call_watched(session: Session, call: Call, arguments: dict[str, Any]) -> Outcome:
-    return session.call(call.tool, arguments)  # what it raises is an outcome already
-
-
 def unresolved(trace: Trace) -> bool:
     """Whether a reference of a call came to nothing."""
     return any(record.outcome.code in UNRESOLVED for record in trace.records)
-
-
-def _named(program: Program) -> Iterator[str]:
-    return iter([call.tool for call in program.calls])
-
-
-def _given(
-    program: Program, tools: Mapping[str, ToolSpec], environment: Environment, rules: ExecutionRules
-) -> tuple[Any, ...]:
-    theirs = environment.tools
-    specs: dict[str, ToolSpec | None] = {}
-    for call in program.calls:
-        name = call.tool
-        spec = tools.get(name)
-        if spec is not None and name not in specs:
-            own = theirs.get(name)
-            specs[name] = None if own is spec or own == spec else spec
-    return program, specs, rules, not environment.pure
-
-
-def _gathered(program: Program, found: Iterator[Any]) -> Trace:
-    """The trace of what :func:`records_there` sends, up to where its process was lost."""
-    before = ""
-    records: list[CallRecord] = []
-    try:
-        before = next(found)
-        records.extend(found)
-    except InfrastructureFailure as error:
-        if not before:
-            return never_begun(program, error)
-        if len(records) < len(program.calls) and not (records and records[-1].outcome.kind == "infrastructure_error"):
-            call = program.calls[len(records)]
-            code = getattr(error, "code", "session")
-            records.append(CallRecord(call.id, call.tool, {}, Outcome("infrastructure_error", None, code, str(error))))
-    return Trace(tuple(records), program.returns, before)

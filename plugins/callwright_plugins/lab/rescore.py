@@ -22,7 +22,7 @@ from callwright.commands.outputs.unfinished import SUFFIX, UnfinishedOutput
 from callwright.commands.pace import Pace
 from callwright.commands.quarantine import STUCK_AFTER, NumberedRow, Quarantine, halves
 from callwright.commands.safe_text import say
-from callwright.commands.scored_rows import RewardWriter
+from callwright.commands.scoring.reward_rows import RewardWriter
 from callwright.commands.tally import Tally
 from callwright.language.long_numbers import json_value
 from callwright.machines.chunk_work import FAREWELL, ChunkWork, Salvage

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import callwright as cw
-from callwright.commands.scored_rows import RewardWriter
+from callwright.commands.scoring.reward_rows import RewardWriter
 from callwright.episodes import Conversation
 from callwright.errors import UnknownName
 from callwright.recipe_file import RewardChoice

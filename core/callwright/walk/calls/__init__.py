@@ -1,1 +1,1 @@
-"""What the calls of a program need to run: rules, references to earlier results, sessions in other processes."""
+"""What the calls of a program need to run: rules, references, the loop over them, sessions in other processes."""

@@ -42,7 +42,7 @@ from callwright_plugins.synthesis.dialogue.words import (
     words_of,
 )
 from callwright_plugins.synthesis.dialogue.worlds import environment_of, remembering
-from callwright_plugins.synthesis.language.replies import Reply
+from callwright_plugins.synthesis.language.replies import Reply, Several
 from callwright_plugins.synthesis.language.replies import stated as facts_in
 from callwright_plugins.synthesis.language.values.tokens import words_of as tokens_of
 
@@ -413,7 +413,8 @@ def _answer(done: Done) -> Answer:
 
 def _may_be_told(name: str, value: Any) -> bool:
     """Whether an answer may repeat a member of a result: no secrets, nothing long."""
-    return not _SECRET & set(tokens_of(name.replace("_", " "))) and len(str(value)) <= 120
+    values = value.values if isinstance(value, Several) else (value,)
+    return not _SECRET & set(tokens_of(name.replace("_", " "))) and all(len(str(one)) <= 120 for one in values)
 
 
 def _family(blueprint: Blueprint) -> str:

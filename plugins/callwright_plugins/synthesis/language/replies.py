@@ -6,6 +6,7 @@ of an argument that is missing, the code of a failure. Reading it gives that dat
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, Final, Literal
@@ -13,6 +14,7 @@ from typing import Any, Final, Literal
 from attrs import frozen
 
 from callwright.errors import DataError
+from callwright_plugins.synthesis.exploration.names import singular
 from callwright_plugins.synthesis.language.grammar import Grammar
 from callwright_plugins.synthesis.language.values.hints import ANYTHING, Hint
 from callwright_plugins.synthesis.language.values.speaker import PLAINLY, Wording
@@ -61,15 +63,40 @@ _REFUSALS: Final = (
 )
 _TOLD: Final = ("the", "sure, the", "of course, the", "sorry, the", "ah, the", "right, the", "yes, the", "okay, the")
 _FACTS: Final = 8
+#: Of a list so many are told, none of them longer than this.
+_SEVERAL: Final = 5
+_SHORT: Final = 60
+#: The last words of members by which people tell things apart; where there is none of them, the first text does.
+_NAMING: Final = ("name", "title", "subject", "label", "nickname")
+#: How a list is told: by a member of each of its objects, or as it is; all of it, or how it begins.
+_TELLS: Final[Mapping[tuple[bool, bool], tuple[str, str]]] = {
+    (True, True): ("by", "they are"),
+    (True, False): ("by", "the first are"),
+    (False, True): ("the", "are"),
+    (False, False): ("the first", "are"),
+}
+#: Members that no result schema names are said as they are, in these letters and without words of such sentences.
+_SNAKE: Final = re.compile(r"[a-z]+(?:_[a-z]+)*")
+_OF_SENTENCES: Final = frozenset({"is", "are", "the", "by", "they", "first", "and"})
 #: Members of results that are about the result.
 _UNTOLD: Final = frozenset({"next_cursor", "cursor", "has_more"})
 _CENTS: Final = Hint(types=frozenset({"integer"}), cents=True)
 
 
 @frozen
+class Several:
+    """What is told of a list: a member ``of_each`` of its objects, or its values; ``whole`` where these are all."""
+
+    values: tuple[Any, ...]
+    of_each: bool = True
+    whole: bool = True
+
+
+@frozen
 class Reply:
     """A reply as data. ``facts`` of an answer are members of a result and their values, in the order in which they are
-    said; ``titles`` are what a question asks for; ``code`` and ``reason`` are those of a failure.
+    said, and :class:`Several` for those of a list; ``titles`` are what a question asks for; ``code`` and ``reason`` are
+    those of a failure.
     """
 
     kind: Kind
@@ -80,25 +107,67 @@ class Reply:
 
 
 def stated(value: Any, most: int = _FACTS) -> tuple[tuple[str, Any], ...]:
-    """What an answer tells of a result: its scalar members, or those of the first item of a list, outermost first.
+    """What an answer tells of a result: its scalar members, outermost first, and then what a list in it holds.
 
-    What is not there is not told, nor where a page goes on.
+    Of a list of one object that object is told; of the first longer one the names of what it lists. What is not there
+    is not told, nor where a page goes on.
     """
     found: dict[str, Any] = {}
-    waiting: list[Any] = [value]
+    listed: tuple[tuple[str, Any], ...] = ()
+    waiting: list[tuple[str, Any]] = [("results", value)]
     while waiting and len(found) < most:
-        one = waiting.pop(0)
+        name, one = waiting.pop(0)
         if isinstance(one, Mapping):
             for key, inner in one.items():
                 if isinstance(inner, Mapping | list):
-                    waiting.append(inner)
-                elif len(found) < most and inner is not None and key not in _UNTOLD:
+                    waiting.append((key, inner))
+                elif len(found) < most and inner not in (None, "") and key not in _UNTOLD:
                     found.setdefault(key, inner)
-        elif isinstance(one, list) and one:
-            waiting.append(one[0])
+        elif isinstance(one, list) and len(one) == 1 and isinstance(one[0], Mapping):
+            waiting.append((name, one[0]))
+        elif isinstance(one, list) and one and not listed:
+            told = _of_each(one) if isinstance(one[0], Mapping) else _of_values(name, one)
+            listed = () if told is None else (told,)
         elif not isinstance(one, list) and one is value:
             found["result"] = one
-    return tuple(found.items())
+    return (*found.items(), *listed)
+
+
+def _of_each(objects: Sequence[Any]) -> tuple[str, Several] | None:
+    """The member by which objects are told apart, and what the first of them have there."""
+    shown = objects[:_SEVERAL]
+    if not all(isinstance(one, Mapping) for one in shown):
+        return None
+    apart = [key for key in shown[0] if key not in _UNTOLD and _told_apart([one.get(key) for one in shown])]
+    if not apart:
+        return None
+    key = next((one for one in apart if _last_word(one) in _NAMING), apart[0])
+    return key, Several(tuple(one[key] for one in shown), whole=len(shown) == len(objects))
+
+
+def _of_values(name: str, values: Sequence[Any]) -> tuple[str, Any] | None:
+    """The texts of a list whose name says that it is one, as ``cities`` does."""
+    shown = values[:_SEVERAL]
+    if not _is_plural(name) or not _told_apart(shown):
+        return None
+    if len(shown) == 1:
+        last = _last_word(name)
+        return name.removesuffix(last) + singular(last), shown[0]
+    return name, Several(tuple(shown), of_each=False, whole=len(shown) == len(values))
+
+
+def _last_word(name: str) -> str:
+    return (name.replace("_", " ").split() or [""])[-1]
+
+
+def _is_plural(name: str) -> bool:
+    last = _last_word(name)
+    return singular(last) != last
+
+
+def _told_apart(values: Sequence[Any]) -> bool:
+    """Whether values are short texts, each another one."""
+    return all(isinstance(one, str) and 0 < len(one) <= _SHORT for one in values) and len(set(values)) == len(values)
 
 
 class Replies:
@@ -128,18 +197,14 @@ class Replies:
         if reply.kind == "answer":
             if not reply.facts:
                 return _sentence(random.choice(_EMPTY_ANSWERS))
-            said = [
-                f"the {self._money[key]} is {self.grammar.speaker.say(value, _CENTS, 0, PLAINLY, random)}"
-                if key in self._money and type(value) is int
-                else f"the {self.grammar.speaker.members.say(key)} is {self._value(value, random)}"
-                for key, value in reply.facts
-            ]
+            said = [self._fact(key, value, random) for key, value in reply.facts]
             return _sentence(f"{random.choice(_ANSWERS)} {_listed(said)}.")
         if reply.kind == "question":
             if not reply.titles or any(not self._known(title) for title in reply.titles):
                 raise DataError(f"a question is for parameters by their titles, not for {reply.titles!r:.120}")
             openings = list(_QUESTIONS)
-            opening = random.choice(openings[:_FOR_ONE] if len(reply.titles) == 1 else openings[_FOR_ONE:])
+            one = len(reply.titles) == 1 and not _is_plural(reply.titles[0])
+            opening = random.choice(openings[:_FOR_ONE] if one else openings[_FOR_ONE:])
             return _sentence(f"{opening} {_listed([*reply.titles], ' and the ', ', the ')}{_QUESTIONS[opening]}")
         if reply.kind == "failure":
             return _sentence(f"{random.choice(_FAILURES)} {quoted(reply.reason)} ({quoted(reply.code)}).")
@@ -205,6 +270,41 @@ class Replies:
     def _known(self, title: str) -> bool:
         return any(end == len(words_of(title)) for end, _ in self._titles.match(tokens(title), 0))
 
+    def _fact(self, key: str, value: Any, random: Random) -> str:
+        if key in self._money and type(value) is int:
+            return f"the {self._money[key]} is {self.grammar.speaker.say(value, _CENTS, 0, PLAINLY, random)}"
+        member = self._member(key)
+        if type(value) is int and _is_plural(key):
+            return f"the {member} are {self._value(value, random)}"
+        if isinstance(value, Several):
+            before, behind = _TELLS[value.of_each, value.whole]
+            return f"{before} {member} {behind} {_listed([self._value(one, random) for one in value.values])}"
+        return f"the {member} is {self._value(value, random)}"
+
+    def _member(self, key: str) -> str:
+        """A member in words: those of the result schemas, else its own, and quoted where these could be misread."""
+        if key not in self.grammar.speaker.members.words and _SNAKE.fullmatch(key):
+            words = tuple(key.split("_"))
+            if not self._has_other_meaning(words):
+                return " ".join(words)
+        return self.grammar.speaker.members.say(key)
+
+    def _members(self, found: tuple[Token, ...], at: int) -> Iterator[tuple[int, str]]:
+        """The members that may stand at a token, and where each ends."""
+        yield from self.grammar.speaker.members.read(found, at)
+        end = at
+        while end < len(found) and found[end].kind == "word" and found[end].word not in _OF_SENTENCES:
+            end += 1
+        words = tuple(one.word for one in found[at:end])
+        if words and not self._has_other_meaning(words) and _SNAKE.fullmatch("_".join(words)):
+            yield end, "_".join(words)
+
+    def _has_other_meaning(self, words: tuple[str, ...]) -> bool:
+        """Whether words of a member are those of another one, or of such sentences."""
+        said = tokens(" ".join(words))
+        known = (*self.grammar.speaker.members.read(said, 0), *self._amounts.match(said, 0))
+        return bool(_OF_SENTENCES & set(words)) or any(end == len(words) for end, _ in known)
+
     def _value(self, value: Any, random: Random) -> str:
         return self.grammar.speaker.say(value, ANYTHING, 0, PLAINLY, random)
 
@@ -220,21 +320,44 @@ class Replies:
 
     def _facts(self, found: tuple[Token, ...], at: int) -> Iterator[tuple[tuple[tuple[str, Any], ...], int]]:
         states: list[tuple[tuple[tuple[str, Any], ...], int]] = [((), at)]
-        members = self.grammar.speaker.members
         while states:
             facts, start = states.pop()
-            if start >= len(found) or found[start].word != "the":
-                continue
-            plain = [(is_at, key, ANYTHING) for is_at, key in members.read(found, start + 1)]
-            amounts = [(is_at, key, _CENTS) for is_at, key in self._amounts.match(found, start + 1)]
-            for is_at, key, hint in (*plain, *amounts):
-                if is_at >= len(found) or found[is_at].word != "is":
-                    continue
+            for fact, end in (*self._scalar(found, start), *self._several(found, start)):
+                longer = (*facts, fact)
+                yield longer, end
+                if end < len(found) and found[end].word in (",", "and") and len(facts) < 40:
+                    states.append((longer, end + 1))
+
+    def _scalar(self, found: tuple[Token, ...], at: int) -> Iterator[tuple[tuple[str, Any], int]]:
+        """The facts of one value that may stand at a token, and where each ends."""
+        if at >= len(found) or found[at].word != "the":
+            return
+        plain = [(is_at, key, ANYTHING) for is_at, key in self._members(found, at + 1)]
+        amounts = [(is_at, key, _CENTS) for is_at, key in self._amounts.match(found, at + 1)]
+        for is_at, key, hint in (*plain, *amounts):
+            verb = found[is_at].word if is_at < len(found) else ""
+            if verb == "is" or (verb == "are" and hint is ANYTHING):
                 for end, value in self.grammar.speaker.read(found, is_at + 1, hint, 0):
-                    longer = (*facts, (key, value))
-                    yield longer, end
-                    if end < len(found) and found[end].word in (",", "and") and len(facts) < 40:
-                        states.append((longer, end + 1))
+                    if (verb == "are") == (hint is ANYTHING and type(value) is int and _is_plural(key)):
+                        yield (key, value), end
+
+    def _several(self, found: tuple[Token, ...], at: int) -> Iterator[tuple[tuple[str, Any], int]]:
+        """The facts of several values that may stand at a token, and where each ends."""
+        for (of_each, whole), (before, behind) in _TELLS.items():
+            if not (begin := _begins(found[at:], before)):
+                continue
+            for member_ends, key in self._members(found, at + begin):
+                if not (rest := _begins(found[member_ends:], behind)):
+                    continue
+                waiting: list[tuple[tuple[Any, ...], int]] = [((), member_ends + rest)]
+                while waiting:
+                    values, start = waiting.pop()
+                    for end, value in self.grammar.speaker.read(found, start, ANYTHING, 0):
+                        more = (*values, value)
+                        if of_each or len(more) > 1:
+                            yield (key, Several(more, of_each, whole)), end
+                        if end < len(found) and found[end].word in (",", "and") and len(more) < _SEVERAL:
+                            waiting.append((more, end + 1))
 
 
 def _listed(said: Sequence[str], last: str = " and ", between: str = ", ") -> str:

@@ -68,14 +68,17 @@ def test_gradients_are_those_of_the_whole_table(path: str, bias: bool, temperatu
 
     plain = whole(head(hidden).double(), targets, temperature)
     expected = descended(plain)
+    rounded = descended(whole(head(hidden), targets, temperature))
     if path == "hidden":
         found = of_hidden(hidden, head, targets, temperature, True, torch.float32)
     else:
         found = of_logits(head(hidden), targets, temperature, True)
     for ours, theirs in zip(found, plain, strict=True):
         torch.testing.assert_close(ours.double(), theirs, atol=1e-6, rtol=1e-6)
-    for computed, gradient in zip(descended(found), expected, strict=True):
-        assert float((computed - gradient).abs().max()) <= 1e-6 * float(gradient.abs().max())
+    for computed, gradient, in_float32 in zip(descended(found), expected, rounded, strict=True):
+        # Processors round differently: on some, autograd itself is 0.7e-6 away where it works in float32.
+        most = max(1e-6 * float(gradient.abs().max()), 2 * float((in_float32 - gradient).abs().max()))
+        assert float((computed - gradient).abs().max()) <= most
 
 
 def test_a_frozen_head_gets_no_gradient() -> None:

@@ -12,7 +12,7 @@ from callwright.errors import DataError
 from callwright.language.program import Call
 from callwright_plugins.mcp_environments import TOOLS
 from callwright_plugins.synthesis.language.plan import Plan
-from callwright_plugins.synthesis.language.replies import Replies, Reply, stated, user_options
+from callwright_plugins.synthesis.language.replies import Replies, Reply, Several, stated, user_options
 from callwright_plugins.synthesis.language.styles import Style
 
 
@@ -31,6 +31,62 @@ def test_an_answer_states_a_live_result_and_is_read_back(name: str, live: Any) -
                 assert replies.read(replies.say(reply, told)) == reply
                 told += 1
     assert told
+
+
+GOODS = [{"id": f"G{number}", "name": name, "stock": 3} for number, name in enumerate(("kettle", "lamp", "tent"))]
+
+
+@pytest.mark.parametrize(
+    ("value", "facts", "text"),
+    [
+        (GOODS, (("name", Several(("kettle", "lamp", "tent"))),), 'by name they are "kettle", "lamp" and "tent".'),
+        ({"total": 9, "items": GOODS * 3}, (("total", 9),), "the total is 9."),  # five of which two are the same
+        (
+            {"total": 6, "items": [{"account_id": f"A0000{n}", "kind": "checking"} for n in range(6)]},
+            (
+                ("total", 6),
+                ("account_id", Several(("A00000", "A00001", "A00002", "A00003", "A00004"), whole=False)),
+            ),
+            "the total is 6 and by account id the first are A00000, A00001, A00002, A00003 and A00004.",
+        ),
+        (
+            {"items": GOODS[:1], "attempts": 2, "note": "", "next_cursor": "7"},
+            (("attempts", 2), ("id", "G0"), ("name", "kettle"), ("stock", 3)),
+            'the attempts are 2, the id is G0, the name is "kettle" and the stock is 3.',
+        ),
+        (
+            ["Rome", "Oslo"],
+            (("results", Several(("Rome", "Oslo"), of_each=False)),),
+            'the results are "Rome" and "Oslo".',
+        ),
+        (
+            {"cities": ["Rome", "Oslo"], "to": ["Ada", "Lin"]},
+            (("cities", Several(("Rome", "Oslo"), of_each=False)),),
+            'the cities are "Rome" and "Oslo".',
+        ),
+        (["Rome"], (("result", "Rome"),), 'the result is "Rome".'),
+        ({"big_cities": ["Rome"], "to": ["Ada"]}, (("big_city", "Rome"),), 'the big city is "Rome".'),
+        ([], (), ""),
+        ({"result": 3, "rest_is_left": 4, "lineCount": 5, "balance": 6, "line2": 7}, None, ""),
+    ],
+)
+def test_of_a_result_is_told_what_it_lists(
+    value: Any, facts: tuple[tuple[str, Any], ...] | None, text: str, bank: Any
+) -> None:
+    facts = tuple(value.items()) if facts is None else facts
+    assert stated(value) == facts
+    replies, reply = Replies(bank.grammar), Reply("answer", facts)
+    said = replies.say(reply)
+    assert said.endswith(text)
+    assert replies.read(said) == reply
+
+
+def test_several_things_are_asked_for_in_the_plural(bank: Any) -> None:
+    replies, reply = Replies(bank.grammar), Reply("question", titles=("times",))
+    texts = {replies.say(reply, seed) for seed in range(20)}
+    assert "What are the times?" in texts
+    assert not any(" is " in text for text in texts)
+    assert all(replies.read(text) == reply for text in texts)
 
 
 def test_an_answer_with_another_value_is_another_answer(bank: Any) -> None:

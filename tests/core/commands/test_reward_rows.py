@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import callwright as cw
 from callwright.commands import RewardWriter, Tally
-from callwright.commands.scored_rows import EvidenceKept
+from callwright.commands.scoring.reward_rows import EvidenceKept
 from callwright.walk import WeightedScore
 
 _TEXT = st.text(max_size=12)
