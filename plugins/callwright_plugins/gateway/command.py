@@ -54,8 +54,11 @@ async def _serve(app: App, given: dict[str, Any]) -> None:
     )
     conditions = Conditions(seed=given["seed"], limits=TurnLimits(assistant_turns=given["turns"]))
     serving = Gateway(engine, given["ir"], temperature=given["temperature"], conditions=conditions, registry=registry)
-    if given["output"] is not None and not given["output"].parent.is_dir():
-        raise UsageError(f"there is no folder {given['output'].parent}")
+    if given["output"] is not None:  # now, and not when the first session has ended
+        try:
+            given["output"].open("a", encoding="utf-8").close()
+        except OSError as error:
+            raise UsageError(f"{given['output']} cannot be written: {error.strerror or error}") from error
     async with serving.serve(host=given["host"], port=given["port"]) as server:
         sessions = [server.open(task, seed=given["seed"] + number) for number, task in enumerate(tasks)]
         for session in sessions:

@@ -144,3 +144,14 @@ def test_sessions_are_served_until_they_are_stopped(server: list[str], tmp_path:
     row = json.loads(out)
     assert json.loads(rows.read_text()) == row
     assert (row["turns"], row["findings"], row["reward"]) == (1, [], 0.5)
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_anything_is_served(
+    server: list[str], tmp_path: Path
+) -> None:
+    asked = callwright("gateway", "--corpus", "toolworld-mini-v1", "--task", "evaluation-16", *server)
+    for output in (tmp_path, tmp_path / "missing" / "sessions.jsonl"):
+        made = subprocess.run([*asked, "-o", str(output)], capture_output=True, text=True, check=False, timeout=120)
+        assert made.returncode == 2
+        assert made.stdout == ""
+        assert f"{output} cannot be written" in made.stderr
