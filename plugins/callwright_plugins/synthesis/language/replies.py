@@ -274,7 +274,7 @@ class Replies:
         if key in self._money and type(value) is int:
             return f"the {self._money[key]} is {self.grammar.speaker.say(value, _CENTS, 0, PLAINLY, random)}"
         member = self._member(key)
-        if type(value) is int and _is_plural(key):
+        if type(value) in (int, float) and _is_plural(key):
             return f"the {member} are {self._value(value, random)}"
         if isinstance(value, Several):
             before, behind = _TELLS[value.of_each, value.whole]
@@ -338,7 +338,7 @@ class Replies:
             verb = found[is_at].word if is_at < len(found) else ""
             if verb == "is" or (verb == "are" and hint is ANYTHING):
                 for end, value in self.grammar.speaker.read(found, is_at + 1, hint, 0):
-                    if (verb == "are") == (hint is ANYTHING and type(value) is int and _is_plural(key)):
+                    if (verb == "are") == (hint is ANYTHING and type(value) in (int, float) and _is_plural(key)):
                         yield (key, value), end
 
     def _several(self, found: tuple[Token, ...], at: int) -> Iterator[tuple[tuple[str, Any], int]]:

@@ -67,7 +67,7 @@ GOODS = [{"id": f"G{number}", "name": name, "stock": 3} for number, name in enum
         (["Rome"], (("result", "Rome"),), 'the result is "Rome".'),
         ({"big_cities": ["Rome"], "to": ["Ada"]}, (("big_city", "Rome"),), 'the big city is "Rome".'),
         ([], (), ""),
-        ({"result": 3, "rest_is_left": 4, "lineCount": 5, "balance": 6, "line2": 7}, None, ""),
+        ({"result": 3, "rest_is_left": 4, "lineCount": 5, "balance": 6, "line2": 7, "miles": 2.5}, None, ""),
     ],
 )
 def test_of_a_result_is_told_what_it_lists(
