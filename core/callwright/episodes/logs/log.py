@@ -10,6 +10,7 @@ What a reward sees are the outcomes as they were: nothing is executed a second t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.episodes.logs.line import PATIENCE, Line, Ticket
 from callwright.episodes.logs.logged import Logged
+from callwright.episodes.logs.matching import Unread
 from callwright.episodes.logs.unstated import UNSTATED_ANSWER
 from callwright.errors import UsageError
 from callwright.language.messages import Message
@@ -72,6 +74,7 @@ class Log:
         #: Whether a limit cut the last of these messages.
         self.truncated = False
         self._calls: list[Logged] = []
+        self._unread: list[Unread] = []
         self._findings: list[str] = []
         self._line = Line(patience)
         self._execution = None if self.task.environment is None else conditions.execution(self.task, session=session)
@@ -110,7 +113,8 @@ class Log:
         """Execute a call in the session and record it. Whatever the model did wrong is an outcome, never an exception.
 
         ``arguments`` that are no mapping, such as the list or the null that a model wrote, or a text that nobody could
-        read as JSON, never reach the world: the outcome says so, and a finding.
+        read as JSON, never reach the world: the outcome says so, and a finding. Without messages such a call is a turn
+        that could not be read.
 
         ``call_id`` is the id of the call in the model's message, ``after`` those of the calls before it in the same
         message that come here, too, and ``turn`` anything that tells one message of the model from another; without it
@@ -186,6 +190,8 @@ class Log:
                 written = kind(arguments)
                 self._findings.append(f"{tool} was asked with {written} in place of an object, and did not run")
                 message = f"the arguments of {tool!r} are {written}, not an object"
+                text = arguments if isinstance(arguments, str) else json.dumps(arguments, default=str)
+                self._unread.append(Unread(len(self._calls), tool, text, message))
                 return Outcome("schema_error", None, "arguments_not_object", message)
             assert self._execution is not None
             trace = self._execution.run(Program((Call(0, tool, dict(arguments)),)), goes_on=goes_on)
@@ -249,6 +255,8 @@ class Log:
         from callwright.episodes.logs.writing import write_logs
 
         said = [_message(one) for one in self._said(messages)]
+        if self._unread and not said:  # which only messages tell
+            said = [_message(turn.completion) for turn in self._matched((), self._form(NATIVE_FORM), False).turns]
         findings = self._findings
         read = Log.recorded(self.task, self._calls, said, findings=findings, truncated=self.truncated)
         write_logs(path, [read], append=append)
@@ -264,7 +272,7 @@ class Log:
     def _matched(self, messages: Any, form: Parser, truncated: bool) -> Matched:
         from callwright.episodes.logs.matching import match
 
-        return match(self.task, form, self._said(messages), self._calls, truncated)
+        return match(self.task, form, self._said(messages), self._calls, truncated, self._unread)
 
     def _said(self, messages: Any) -> list[Message | Completion]:
         if messages is None:

@@ -37,19 +37,32 @@ class Matched:
     unasked: str | None = None
 
 
+@frozen
+class Unread:
+    """A call whose arguments were no object, so that it never ran: ``number`` calls had run before it."""
+
+    number: int
+    tool: str
+    written: str
+    message: str
+
+
 def match(
     task: Task,
     parser: Parser,
     messages: Sequence[Message | Completion],
     calls: Sequence[Logged],
     truncated: bool = False,
+    unread: Sequence[Unread] = (),
 ) -> Matched:
-    """The turns of the assistant's messages; of no messages, a turn for each recorded call.
+    """The turns of the assistant's messages; of no messages, a turn for each call that was recorded or is ``unread``.
 
     A completion stands for a message of which the sampled text is known.
     """
     if not messages:
-        return Matched(tuple(_alone(parser, one) for one in calls))
+        told = [(one.number, 1, _alone(parser, one)) for one in calls]
+        told += [(one.number, 0, _unread(parser, one)) for one in unread]
+        return Matched(tuple(turn for *_, turn in sorted(told, key=lambda one: one[:2])))
     spoken = [one for one in messages if isinstance(one, Completion) or one.role == "assistant"]
     matching = _Matching(task, parser, calls)
     turns = tuple(
@@ -63,6 +76,13 @@ def _alone(parser: Parser, one: Logged) -> Turn:
     written = Message.assistant(tool_calls=[ToolCall("", one.tool, _json(one))])
     completion = Completion(turn_text(written, parser), message=written)
     return told_turn(program, [one.outcome], completion=completion, before=one.before, states=[one.state])
+
+
+def _unread(parser: Parser, one: Unread) -> Turn:
+    written = Message.assistant(tool_calls=[ToolCall("", one.tool, one.written)])
+    completion = Completion(turn_text(written, parser, native=True), message=written)
+    failure = ParseFailure("arguments", "arguments_not_object", one.message, (0, len(completion.text)))
+    return told_turn(failure, completion=completion)
 
 
 def _json(one: Logged) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ import callwright as cw
 from callwright.environments import FunctionEnvironment, tell
 from callwright.episodes import Logged, UnknownWorld
 from callwright.errors import Abstention, SessionInUse, UnknownName
-from callwright.language import ToolCall
+from callwright.language import ParseFailure, ToolCall
 
 
 class Till:
@@ -66,6 +67,24 @@ def test_arguments_that_are_no_object_are_an_outcome(written: str, kind: str) ->
     attempt = log.episode(messages)
     assert attempt.masked is None
     assert cw.reward("tier").score_attempt(attempt).total < 1
+
+
+@pytest.mark.parametrize("arguments", [[1], None, "{broken", 3])
+def test_arguments_that_are_no_object_count_without_messages_too(arguments: Any, tmp_path: Path) -> None:
+    with cw.Log(task()) as log:
+        log.call("enter", arguments)
+        log.call("entries", {})
+        log.call("enter", arguments)
+    log.write(tmp_path / "log.jsonl")
+    (read,) = cw.read_log(tmp_path / "log.jsonl", task=task())
+    for attempt in (log.episode(), read.episode()):
+        failed = [turn.parsed.code if isinstance(turn.parsed, ParseFailure) else "" for turn in attempt.turns]
+        assert [bool(code) for code in failed] == [True, False, True]
+        assert [record.tool for record in attempt.whole_trace.records] == ["entries"]
+        reward = cw.reward("tier").score_attempt(attempt)
+        assert reward.stage in ("format", "parse")
+        assert reward.total is not None
+        assert reward.total <= 0.1
 
 
 def test_a_log_is_scored_without_executing_again() -> None:
