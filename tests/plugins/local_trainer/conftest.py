@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,12 +24,18 @@ from transformers import (
 from callwright.pipeline import Pipeline, build_pipeline
 from callwright.plugins import Registry, load_plugins
 from callwright.recipe_file import parse_recipe
-from callwright.walk.attempt import Attempt
-from callwright.walk.reward import Evidence, RewardComponent, Score
+from callwright.walk.reward import RewardComponent
 from callwright_plugins import json_ir, local_trainer, policy_gradient, tier_rewards, toolworld
 from callwright_plugins.local_trainer.models.policy import Policy
 from callwright_plugins.local_trainer.models.vocabulary import build_tokenizer
 from callwright_plugins.toolworld.corpus import ToolWorldCorpus
+
+#: What worker processes import, too: they find it by the path that they inherit, or that their environment names.
+SUPPORT = str(Path(__file__).parent / "support")
+if SUPPORT not in sys.path:
+    sys.path.insert(0, SUPPORT)
+if SUPPORT not in os.environ.get("PYTHONPATH", "").split(os.pathsep):
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [SUPPORT, os.environ.get("PYTHONPATH", "")]))
 
 WORDS = ["Paris", "Rome", ' {"', '"}', "GetWeather", " in", " the", "0", "1"]
 
@@ -81,19 +90,11 @@ count = 20
 """
 
 
-class Variety(RewardComponent):
-    """How many different tokens there are: untrained completions differ in it, so that every group has a gradient."""
-
-    name = "variety"
-
-    def score(self, attempt: Attempt) -> Score:
-        value = len(set(attempt.completion.token_ids)) / 12
-        return Score(value, 0.0, 1.0, () if value == 1 else (Evidence("repeats", "some tokens repeat"),))
-
-
 @pytest.fixture(scope="session")
 def variety() -> RewardComponent:
-    return Variety()
+    from different_tokens import Variety
+
+    return Variety(12)
 
 
 def _model(kind: str) -> Any:

@@ -15,28 +15,19 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from different_tokens import Variety
+
 from callwright.pipeline import build_pipeline, create_trainer
 from callwright.plugins import load_plugins
 from callwright.recipe_file import load_recipe
 from callwright.training import run_folder as runs
-from callwright.walk.attempt import Attempt
-from callwright.walk.reward import Evidence, RewardComponent, Score
 from callwright_plugins import json_ir, local_trainer, policy_gradient, tier_rewards, toolworld
-from callwright_plugins.local_trainer.run import checkpoints
 from callwright_plugins.toolworld.corpus import ToolWorldCorpus
 
 
-class Variety(RewardComponent):
-    """How many different tokens there are: untrained completions differ in it, so that every group has a gradient."""
-
-    name = "variety"
-
-    def score(self, attempt: Attempt) -> Score:
-        value = len(set(attempt.completion.token_ids)) / 128  # of completions of up to 100 tokens
-        return Score(value, 0.0, 1.0, () if value == 1 else (Evidence("repeats", "some tokens repeat"),))
-
-
 def main(recipe: str, folder: str, moment: int) -> None:
+    from callwright_plugins.local_trainer.run import checkpoints  # torch, which workers that import this need not have
+
     left = moment
 
     def dying(function: Any, half: Any) -> Any:
@@ -68,7 +59,8 @@ def main(recipe: str, folder: str, moment: int) -> None:
     registry = load_plugins(entry_points=False, extra={module.__name__: module for module in modules})
     loaded = load_recipe(recipe)
     corpus = ToolWorldCorpus(train_size=20, evaluation_size=1)
-    pipeline = build_pipeline(loaded, registry, corpus=corpus, extra_rewards=[Variety()])
+    # Completions have up to 100 tokens.
+    pipeline = build_pipeline(loaded, registry, corpus=corpus, extra_rewards=[Variety(128)])
     run = runs.Run.create(Path(folder), recipe_text=loaded.effective_text(), manifest={})
     create_trainer(loaded, registry).train(pipeline, run)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-PACKAGES = [str(HERE.parents[3] / "core"), str(HERE.parents[3] / "plugins")]
+PACKAGES = [str(HERE.parents[3] / "core"), str(HERE.parents[3] / "plugins"), str(HERE.parent / "support")]
 
 
 class Runs:
