@@ -29,26 +29,27 @@ def test_the_recipe_is_of_episodes_that_are_paid_for_their_end_state() -> None:
     assert not pipeline.conditions.limits.single
 
 
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a short run in this process."""
+    folder = tmp_path_factory.mktemp("village") / "here"
+    cw.train("village-cpu", output=folder, overrides=SHORT)
+    return folder
+
+
 @pytest.mark.slow
-def test_it_runs_and_what_users_and_tools_say_carries_no_loss(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    cw.train("village-cpu", output=run, overrides=SHORT)
-    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+def test_it_runs_and_what_users_and_tools_say_carries_no_loss(here: Path) -> None:
+    rows = [json.loads(line) for line in (here / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(rows) == 3
     assert all(0 <= row["reward"] <= 1 and row["environment_tokens"] > 0 and row["turns"] > 2 for row in rows)
     assert all(set(row["stops"]) <= {"answered", "unparsed", "assistant_turns", "user_turns", "tokens"} for row in rows)
-    said = (run / "rollouts.jsonl").read_text(encoding="utf-8")
+    said = (here / "rollouts.jsonl").read_text(encoding="utf-8")
     assert "That is not done yet." in said
 
 
 @pytest.mark.slow
-def test_users_and_composed_worlds_in_other_processes_give_the_same_bytes(tmp_path: Path) -> None:
-    here, there = tmp_path / "here", tmp_path / "there"
-    cw.train("village-cpu", output=here, overrides=[*SHORT, "trainer.steps=2"])
-    cw.train(
-        "village-cpu",
-        output=there,
-        overrides=[*SHORT, "trainer.steps=2", "trainer.executor=process", "trainer.workers=2"],
-    )
+def test_users_and_composed_worlds_in_other_processes_give_the_same_bytes(here: Path, tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    cw.train("village-cpu", output=there, overrides=[*SHORT, "trainer.executor=process", "trainer.workers=2"])
     for name in ("metrics.jsonl", "rollouts.jsonl"):
         assert (here / name).read_bytes() == (there / name).read_bytes()
