@@ -32,6 +32,9 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import jinja2
+import tokenizers
+
 
 class Engine:
     def __init__(self, tokenizer, text):
@@ -71,9 +74,33 @@ def checksum(data):
     return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) % 2**32)
 
 
-def train(args):
-    from transformers import PreTrainedTokenizerFast as Tokenizer  # the class of this model; asking which imports torch
+class Tokenizer:  # what an episode asks of Hugging Face's class, whose import takes longer than the whole run
+    def __init__(self, tokens, template, begin, end, pad):
+        self.tokens, self.template = tokens, jinja2.Environment().from_string(template)
+        self.chat_template = template
+        self.bos_token_id, self.eos_token_id = map(tokens.token_to_id, (begin, end))
+        self.all_special_tokens = [begin, end, pad]
+        self.added_tokens_decoder = tokens.get_added_tokens_decoder()
 
+    @classmethod
+    def from_pretrained(cls, folder):
+        said = json.loads(Path(folder, "tokenizer_config.json").read_text())
+        specials = [said[f"{name}_token"] for name in ("bos", "eos", "pad")]
+        template = Path(folder, "chat_template.jinja").read_text()
+        return cls(tokenizers.Tokenizer.from_file(str(Path(folder, "tokenizer.json"))), template, *specials)
+
+    def encode(self, text, add_special_tokens=True, split_special_tokens=False):
+        self.tokens.encode_special_tokens = split_special_tokens
+        return self.tokens.encode(text, add_special_tokens=add_special_tokens).ids
+
+    def decode(self, ids, skip_special_tokens=False, clean_up_tokenization_spaces=False):
+        return self.tokens.decode(ids, skip_special_tokens=skip_special_tokens)
+
+    def apply_chat_template(self, messages, tokenize, add_generation_prompt, **options):
+        return self.template.render(messages=messages, add_generation_prompt=add_generation_prompt, **options)
+
+
+def train(args):
     options = {}
     for word in args.words:
         if word.startswith("--"):
@@ -83,7 +110,11 @@ def train(args):
             last.append(word)
     one = {flag: values[0] for flag, values in options.items() if values}
     mode = os.environ.get("STAND_IN", "")
-    tokenizer = Tokenizer.from_pretrained(one["--actor.model_name_or_path"])
+    if mode == "transformers":
+        from transformers import PreTrainedTokenizerFast as Kind  # that of this model; asking which imports torch
+    else:
+        Kind = Tokenizer
+    tokenizer = Kind.from_pretrained(one["--actor.model_name_or_path"])
     spec = importlib.util.spec_from_file_location("agent_module", one["--train.agent_func_path"])
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -107,8 +107,9 @@ def start(
 def finished(
     tmp_path_factory: pytest.TempPathFactory, model: Path, make_pipeline: Any, stand_in: str
 ) -> tuple[Run, Heard]:
-    """A run that nothing disturbed, and what its reporter heard."""
-    return start(tmp_path_factory.mktemp("finished") / "run", recipe_text(model), make_pipeline, stand_in)
+    """A run that nothing disturbed, and what its reporter heard. It alone has the real tokenizer."""
+    folder = tmp_path_factory.mktemp("finished") / "run"
+    return start(folder, recipe_text(model), make_pipeline, stand_in, mode="transformers")
 
 
 @pytest.fixture
