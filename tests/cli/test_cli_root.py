@@ -118,11 +118,19 @@ def test_a_command_that_cannot_be_imported_names_its_plugin(invoke: Invoke) -> N
     assert result.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize(("given", "meant"), [("scor", "score"), ("plugin", "plugins"), ("reprot", "report")])
+@pytest.mark.parametrize(
+    ("given", "meant"), [("scor", "score"), ("plugin", "plugins"), ("reprot", "report"), ("snapshot", "env snapshot")]
+)
 def test_a_mistyped_command(invoke: Invoke, given: str, meant: str) -> None:
     result = invoke(given)
     assert result.exit_code == 2
     assert f"No such command {given!r}. Did you mean {meant!r}?" in result.stderr
+
+
+def test_a_word_that_no_command_of_a_group_is_like(invoke: Invoke) -> None:
+    result = invoke("plugins", "zzz")
+    assert result.exit_code == 2
+    assert "No such command 'zzz'. Known: list, show, check" in result.stderr
 
 
 def test_options_before_the_command_that_mean_nothing(invoke: Invoke) -> None:

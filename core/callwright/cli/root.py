@@ -166,14 +166,17 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, with the nearest name where there is no such command."""
+        """As click does, with the nearest name where there is no such command, or those that a group has."""
         name = args[0]
         if self.default is not None and self.get_command(ctx, name) is None:
             return self.default.name, self.default, args
         if name.startswith("-") or self.get_command(ctx, name) is not None or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
-        near = difflib.get_close_matches(name, self.list_commands(ctx), n=1)
-        meant = f" Did you mean {near[0]!r}?" if near else ""
+        here = self.list_commands(ctx)
+        inside = [] if self.prefix else [path for path in self._table(ctx) if path.endswith(f" {name}")]  # "mcp probe"
+        near = inside or difflib.get_close_matches(name, here, n=1)
+        known = f" Known: {', '.join(here)}." if self.prefix else ""
+        meant = f" Did you mean {' or '.join(map(repr, near[:3]))}?" if near else known
         raise click.UsageError(f"No such command {name!r}.{meant}", ctx)
 
 

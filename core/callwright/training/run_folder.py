@@ -66,8 +66,10 @@ class Run:
     @classmethod
     def open(cls, path: Path) -> Run:
         """An existing run. Raises :class:`callwright.errors.DataError` if the folder is not one."""
+        if not path.exists():
+            raise DataError(f"there is no folder {path}{near_path(path)}")
         if not (path / "recipe.toml").is_file():
-            raise DataError(f"{path} is not a run folder: it has no recipe.toml{near_path(path)}")
+            raise DataError(f"{path} is not a run folder: it has no recipe.toml")
         return cls(path, str(cls(path).manifest.get("command", "")))
 
     @property

@@ -32,6 +32,8 @@ def read_evaluation(run: Run) -> RunData:
     An evaluation that was stopped has no result yet; then it is counted from the verdicts that are there. Raises
     :class:`callwright.errors.DataError` if the folder holds neither a run nor an evaluation.
     """
+    if not run.path.exists():
+        raise DataError(f"there is no folder {run.path}{near_path(run.path)}")
     if not (run.path / SETTINGS).is_file():
         missing = f"it has no recipe.toml; nor an evaluation: it has no {SETTINGS}"
         raise DataError(f"{run.path} is not a run folder: {missing}{near_path(run.path)}")

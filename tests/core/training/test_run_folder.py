@@ -65,7 +65,7 @@ def test_a_crash_between_the_two_first_files_is_made_good(run: Run, monkeypatch:
 def test_what_is_no_run_is_said_to_be_none(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"is not a run folder: it has no recipe.toml"):
         Run.open(tmp_path)
-    with pytest.raises(DataError, match="is not a run folder"):
+    with pytest.raises(DataError, match=r"there is no folder .*nowhere"):
         Run.open(tmp_path / "nowhere")
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(RunError, match="cannot be written: "):

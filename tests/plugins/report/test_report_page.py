@@ -348,6 +348,8 @@ def test_the_command(make_run: MakeRun, tmp_path: Path) -> None:
     assert result.exit_code == 2
     why = "is not a run folder: it has no recipe.toml; nor an evaluation: it has no settings.json"
     assert result.output == f"error: {tmp_path} {why}\n"
+    result = invoke(str(tmp_path / "nowhere"))
+    assert (result.exit_code, result.output) == (2, f"error: there is no folder {tmp_path / 'nowhere'}\n")
     result = invoke(str(path), "-o", str(tmp_path / "no" / "such" / "folder"))
     assert result.exit_code == 1
     assert "cannot be written" in result.output
