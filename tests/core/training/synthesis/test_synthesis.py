@@ -446,7 +446,7 @@ def test_a_unit_that_kills_workers_costs_itself(tmp_path: Path, monkeypatch: pyt
     import importlib
 
     module: ModuleType = importlib.import_module("lethal_plugin")
-    found = run(tmp_path / "out", registry_of(module), table=MINE, executor="process", workers=2)
+    found = run(tmp_path / "out", registry_of(module), table={**MINE, "count": 5}, executor="process", workers=2)
     assert found["yields"]["rejected"]["machinery"] == {"several workers were lost to it": 1}
     (row,) = [
         json.loads(line) for line in (tmp_path / "out" / REJECTED).read_text().splitlines() if "machinery" in line
