@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from random import Random
 
 import pytest
 
 FILES = ("plan.jsonl", "units.jsonl", "tasks.jsonl", "rejected.jsonl")
-KILLS = 20
 COUNT = 44
 RECIPE = f"""name = "resumed"
 
@@ -62,17 +60,13 @@ def test_every_executor_leaves_the_same_bytes(whole: Path, executor: str) -> Non
     assert left(whole / executor) == left(whole / "whole")
 
 
-def test_it_is_killed_at_random_and_leaves_the_same_bytes(whole: Path) -> None:
-    random, units = Random(20), whole / "killed" / "units.jsonl"
+def test_it_is_killed_again_and_again_and_leaves_the_same_bytes(whole: Path) -> None:
+    folder = whole / "killed"
 
     def made() -> int:
-        return units.read_bytes().count(b"\n") if units.exists() else 0
+        return (folder / "units.jsonl").read_bytes().count(b"\n") if (folder / "units.jsonl").exists() else 0
 
-    kills = 0
-    while kills < KILLS:
-        # None: while it starts or plans; else when so many units more are there.
-        more = random.choice((None, 1, 5)) if kills else None
-        enough = made() + (more or 0)
+    def killed_when(reached: Callable[[], bool]) -> None:
         process = subprocess.Popen(
             words("killed", "process"),
             cwd=whole,
@@ -81,18 +75,23 @@ def test_it_is_killed_at_random_and_leaves_the_same_bytes(whole: Path) -> None:
             start_new_session=True,
         )
         try:
-            while process.poll() is None and (made() < enough or not (whole / "killed" / "settings.json").exists()):
+            while process.poll() is None and not reached():
                 time.sleep(0.01)
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)  # its workers, too
             process.wait()
-        if process.returncode == -signal.SIGKILL:
-            kills += 1
-        else:  # it had come to its end before: the rest of the kills is for another one
-            assert process.returncode == 0
-            assert left(whole / "killed") == left(whole / "whole")
-            shutil.rmtree(whole / "killed")
+        assert process.returncode == -signal.SIGKILL
+
+    killed_when((folder / "settings.json").exists)  # while it plans
+    assert not (folder / "plan.jsonl").exists()
+    killed_when((folder / "plan.jsonl").exists)
+    # Workers write eight units at a time: one has written its first ones; both have written, and are at work; all is
+    # made, and compared or written.
+    for least in (1, 17, 48):
+        assert made() < least
+        killed_when(lambda least=least: made() >= least)  # type: ignore[misc]
+    assert not (folder / "manifest.json").exists()
     done = subprocess.run(words("killed", "process"), cwd=whole, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert left(whole / "killed") == left(whole / "whole")
+    assert left(folder) == left(whole / "whole")

@@ -68,9 +68,17 @@ class Slot:
     weights: dict[int, float] = field(factory=dict)
     _stale: bool = True
     _learned: int = 0
+    #: What is worked out again and again, while nothing has changed it: worths by place, places by value.
+    _worths: dict[int, float] = field(factory=dict)
+    _holding: dict[Key, list[tuple[int, Key]]] = field(factory=dict)
+    _held: int = -1
 
     def look(self, bank: Bank) -> None:
         """Take the places into account that were found since."""
+        self._stale = True
+        if self.known_places == len(bank.places):
+            return
+        self.forget()
         fixed = frozenset(key_of(option) for option in options_of(self.schema) or ()) if self.closed else None
         for number in range(self.known_places, len(bank.places) if not self.suggested else 0):
             place = bank.places[number]
@@ -98,8 +106,12 @@ class Slot:
         self.known_places = len(bank.places)
         if len(self.priors) > 3 * _CANDIDATES:
             worth = sorted(self.priors, key=lambda one: (-self.worth(one), one))
+            self.forget()
             self.priors = {number: self.priors[number] for number in sorted(worth[: 2 * _CANDIDATES])}
-        self._stale = True
+
+    def forget(self) -> None:
+        """Work out anew what places are worth and hold."""
+        self._worths, self._holding, self._stale = {}, {}, True
 
     @property
     def closed(self) -> bool:
@@ -108,6 +120,12 @@ class Slot:
 
     def worth(self, place: int) -> float:
         """How likely a value of this place works, by its name and by what came of it."""
+        known = self._worths.get(place)
+        if known is None:
+            known = self._worths[place] = self._worth(place)
+        return known
+
+    def _worth(self, place: int) -> float:
         prior = self.free[place].prior if place in self.free else self.priors.get(place, _UNLIKELY)
         if prior < _STRONG and self.strong:
             prior *= 0.2
@@ -118,11 +136,23 @@ class Slot:
         """Take an outcome into account."""
         self.tried[place] = self.tried.get(place, 0.0) + tried
         self.worked[place] = self.worked.get(place, 0.0) + worked
+        self._worths.pop(place, None)
         if place in self.weights:
             self.weights[place] = self.worth(place)
         self._learned += 1
         if self._learned % _RANKED == 0:
             self._stale = True
+
+    def holding(self, key: Key, bank: Bank) -> list[tuple[int, Key]]:
+        """The places that may fill the slot and hold this value, each with the value."""
+        if self._held != bank.changes:
+            self._holding, self._held = {}, bank.changes
+        found = self._holding.get(key)
+        if found is None:
+            held = bank.holders.get(key, ())
+            numbers = sorted(number for number in held if number in self.priors)
+            found = self._holding[key] = [(number, key) for number in numbers if key in bank.values[number]]
+        return found
 
     def table(self) -> dict[int, float]:
         """The candidates and what each is worth."""
@@ -304,10 +334,9 @@ class Drawer:
         rng = self.rng
         whole = [
             number
-            for number, place in enumerate(self.bank.places)
-            if place.origin == "knowledge"
-            and "json" in {key[0] for key in self.bank.values[number]}
-            and likeness(words_of(name), place.words) > 0
+            for number in self.bank.known
+            if likeness(words_of(name), self.bank.places[number].words) > 0
+            and any(key[0] == "json" for key in self.bank.values[number])
         ]
         if whole and rng.random() < 0.5:
             known = value_of(rng.choice(list(self.bank.values[rng.choice(whole)])))
@@ -342,7 +371,7 @@ class Drawer:
         slot.suggested = bool(told)
         ways = told or free_values(name, slot.schema, self.now, slot.tool)
         slot.free = {self.bank.number(way.place): way for way in ways}
-        slot._stale = True
+        slot.forget()
 
     def _suggested(self, slot: Slot) -> list[Free]:
         """The templates for a slot as ways to make up a value."""
@@ -373,13 +402,7 @@ class Drawer:
     ) -> tuple[int, Key]:
         rng, table, bank = self.rng, slot.table(), self.bank
         if fixed and not slot.suggested and rng.random() < 0.8:
-            same = [
-                (number, key)
-                for key in fixed
-                if key not in chosen and key in bank.holders
-                for number in sorted(slot.priors.keys() & bank.holders[key])
-                if key in bank.values[number]
-            ]
+            same = [one for key in fixed if key not in chosen for one in slot.holding(key, bank)]
             if same:
                 return rng.choices(same, [slot.worth(number) for number, _ in same])[0]
             named = [key for key in fixed if key not in chosen and key[0] == "string" and re.search(r"\d", key[1])]

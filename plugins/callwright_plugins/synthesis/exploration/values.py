@@ -94,10 +94,14 @@ class Bank:
     numbers: dict[Place, int] = field(factory=dict)
     values: list[dict[Key, None]] = field(factory=list)
     types: list[dict[str, None]] = field(factory=list)
+    #: The numbers of the places that people know.
+    known: list[int] = field(factory=list)
     records: list[Record] = field(factory=list)
     where: dict[Key, list[int]] = field(factory=dict)
     #: By value: the places that may hold it, a few of hundreds; no other one does.
     holders: dict[Key, set[int]] = field(factory=dict)
+    #: Another number whenever another value is held somewhere: what was looked up before may be kept until then.
+    changes: int = 0
     #: Numbers by origin and owner, then by path: looked up for every value that is seen.
     _paths: dict[tuple[Origin, str], dict[str, int]] = field(factory=dict, init=False)
 
@@ -105,6 +109,7 @@ class Bank:
         """Begin in another world: its values are others, its places the same."""
         self.values = [{} for _ in self.places]
         self.records, self.where, self.holders = [], {}, {}
+        self.changes += 1
 
     def remembered(self) -> Memory:
         """What was seen in this world, to be taken up again."""
@@ -114,6 +119,7 @@ class Bank:
         """Be in a world again."""
         self.values = [*memory.values, *({} for _ in range(len(self.places) - len(memory.values)))]
         self.records, self.where, self.holders = memory.records, memory.where, memory.holders
+        self.changes += 1
 
     def number(self, place: Place) -> int:
         """The number of a place, which is given one where it is new."""
@@ -123,6 +129,8 @@ class Bank:
             self.places.append(place)
             self.values.append({})
             self.types.append({})
+            if place.origin == "knowledge":
+                self.known.append(found)
         return found
 
     def keep(self, place: int, key: Key) -> bool:
@@ -136,6 +144,7 @@ class Bank:
             del values[gone]
             self.holders[gone].discard(place)
         values[key] = None
+        self.changes += 1
         self.holders.setdefault(key, set()).add(place)
         return True
 

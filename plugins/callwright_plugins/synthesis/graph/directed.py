@@ -23,7 +23,7 @@ from callwright_plugins.synthesis.exploration.values import Key, Place, key_of, 
 from callwright_plugins.synthesis.graph.edges import Edge
 from callwright_plugins.synthesis.graph.information_edges import PAGING, Candidate, Informing
 from callwright_plugins.synthesis.graph.proposals import Pair, matched
-from callwright_plugins.synthesis.graph.references import located, place_name
+from callwright_plugins.synthesis.graph.references import place_name, said_to
 from callwright_plugins.synthesis.graph.state_edges import came_to_nothing, came_to_something, left_out_at
 from callwright_plugins.synthesis.graph.trials import Trials
 
@@ -206,7 +206,7 @@ class Directing:
     def _variants(self, call: Call, message: str, told: Any, local: Mapping[int, list[Key]]) -> Iterator[Call]:
         """A call that failed with other arguments: numbers that the source told, and what else it told."""
         spec = self.tools[call.tool]
-        numbers = [value_of(key) for _, key in located(told) if key[0] in ("integer", "number")][:_NUMBERS]
+        numbers = [value_of(key) for _, key in self.trials.told_by(told) if key[0] in ("integer", "number")][:_NUMBERS]
         for name, schema in spec.parameters.get("properties", {}).items():
             if name not in PAGING and (json_types(schema) or frozenset()) & {"integer", "number"}:
                 for number in dict.fromkeys(numbers):
@@ -245,7 +245,7 @@ class Directing:
         """By place what a call told, and all that it told or was given."""
         local: dict[int, list[Key]] = {}
         about = dict(shared_values(dict(call.arguments)))
-        for count, (path, key) in enumerate(located(result)):
+        for count, (path, key) in enumerate(self.trials.told_by(result)):
             if count >= _TOLD:
                 break
             place = self.drawer.bank.numbers.get(Place("result", call.tool, place_name(path)))
@@ -254,7 +254,7 @@ class Directing:
             if key[0] == "string" and len(key[1]) <= 80:
                 about[key] = None
         if self.drawer.suggestions is not None:  # whose gaps may be filled with what a call was given
-            for path, key in located(dict(call.arguments)):
+            for path, key in said_to(call):
                 number = self.drawer.bank.number(Place("argument", call.tool, place_name(path)))
                 local.setdefault(number, []).append(key)
         return local, about
@@ -278,9 +278,9 @@ class Directing:
             if edge is not None:
                 yield edge
         results = self.trials.results(path)
-        asked = {key for _, key in located(dict(path[step].arguments))}
-        told = [(at, key) for at, key in located(results[step]) if key not in asked]
-        for where, given in located(dict(call.arguments)):
+        asked = {key for _, key in said_to(path[step])}
+        told = [(at, key) for at, key in self.trials.told_by(results[step]) if key not in asked]
+        for where, given in said_to(call):
             if place_name(where).split(".")[0] in PAGING:
                 continue
             same = [(at, key) for at, key in told if key == given and key[0] == "string"][:2]

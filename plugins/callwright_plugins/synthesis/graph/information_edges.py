@@ -17,7 +17,7 @@ from callwright_plugins.synthesis.exploration.explorer import Told, World
 from callwright_plugins.synthesis.exploration.values import Key, Place, value_of
 from callwright_plugins.synthesis.graph.edges import Edge, Proof
 from callwright_plugins.synthesis.graph.foreign import foreign_values
-from callwright_plugins.synthesis.graph.references import located, place_name, replaced
+from callwright_plugins.synthesis.graph.references import located, place_name, replaced, said_to
 from callwright_plugins.synthesis.graph.state_edges import came_to_nothing, came_to_something, witness_of
 from callwright_plugins.synthesis.graph.trials import Trials, text_of
 
@@ -65,9 +65,9 @@ class Informing:
         """Take what a call told into account."""
         tool = told.call.tool
         fields = self.fields.setdefault(tool, {})
-        asked = {key for _, key in located(dict(told.call.arguments))}
+        asked = {key for _, key in said_to(told.call)}
         seen: dict[str, int] = {}
-        for path, key in located(told.value):
+        for path, key in self.trials.told_by(told.value):
             name = place_name(path)
             seen[name] = seen.get(name, 0) + 1
             if key not in asked and len(str(key[1])) <= 400:
@@ -91,7 +91,7 @@ class Informing:
                     continue
                 found: dict[tuple[str, str], float] = {}
                 for success in self.world.successes[target].values():
-                    for path, key in located(dict(success.call.arguments)):
+                    for path, key in said_to(success.call):
                         if place_name(path) == slot.path:
                             for owner, name in self.of_key.get(key, {}):
                                 found[owner, name] = 1.0
@@ -117,7 +117,7 @@ class Informing:
         bases = [
             (success.path, success.call, path, key)
             for success in successes
-            for path, key in located(dict(success.call.arguments))
+            for path, key in said_to(success.call)
             if place_name(path) == candidate.argument
         ]
         if not bases and not re.search(r"[.\[]", candidate.argument):  # the parameter was left out in all of them
@@ -225,7 +225,7 @@ class Informing:
                 continue
             assert outcome is not None
             told = Told(path, asked, outcome.value)
-            for at, key in located(outcome.value):
+            for at, key in self.trials.told_by(outcome.value):
                 if place_name(at) == candidate.result and len(found) < 8:
                     found.append(((*path, asked), len(path), call, where, (told, at, key)))
         return found
@@ -236,7 +236,7 @@ class Informing:
         number = self.drawer.bank.number(Place("result", candidate.source, candidate.result))
         for told in self.rng.sample(places, min(4, len(places))):
             path = (*told[0].path, told[0].call)
-            made = {key: None for _, key in located(told[0].value)}
+            made = {key: None for _, key in self.trials.told_by(told[0].value)}
             for _ in range(tries):
                 drawn = self.drawer.arguments(candidate.target, {number: [told[2]]}, {told[2]: None, **made})
                 if drawn is None:
@@ -252,9 +252,9 @@ class Informing:
         """Whether somebody knows the value, or a call before the source was given or told it."""
         if key in self.world.knowledge:
             return True
-        if any(key == given for call in before for _, given in located(dict(call.arguments))):
+        if any(key == given for call in before for _, given in said_to(call)):
             return True
-        return any(key == told for result in self.trials.results(before) for _, told in located(result))
+        return any(key == told for result in self.trials.results(before) for _, told in self.trials.told_by(result))
 
 
 def _joined(one: tuple[Call, ...], other: tuple[Call, ...]) -> tuple[Call, ...] | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from callwright.language.program import Call, Path
@@ -10,6 +12,8 @@ from callwright_plugins.synthesis.exploration.values import Key, key_of
 
 _DEEPEST = 12
 _MEMBERS = 60
+#: Results whose values are remembered.
+_REMEMBERED = 1024
 
 
 def located(value: Any, path: Path = ()) -> list[tuple[Path, Key]]:
@@ -17,6 +21,34 @@ def located(value: Any, path: Path = ()) -> list[tuple[Path, Key]]:
     found: list[tuple[Path, Key]] = []
     _locate(value, path, found)
     return found
+
+
+def said_to(call: Call) -> list[tuple[Path, Key]]:
+    """What is located in the arguments of a call; looked for once, because paths share their calls."""
+    known: list[tuple[Path, Key]] | None = call.__dict__.get("_said")
+    if known is None:
+        known = call.__dict__["_said"] = located(dict(call.arguments))
+    return known
+
+
+class Locating:
+    """Locates what results tell, and remembers the last ones: most are looked at again and again."""
+
+    def __init__(self) -> None:
+        #: By the identity of a result: the result, which keeps it from being another's, and what is located in it.
+        self._known: OrderedDict[int, tuple[Any, list[tuple[Path, Key]]]] = OrderedDict()
+
+    def told_by(self, result: Any) -> list[tuple[Path, Key]]:
+        """What is located in a result, which nobody changes any more."""
+        known = self._known.get(id(result))
+        if known is not None:
+            self._known.move_to_end(id(result))
+            return known[1]
+        found = located(result)
+        self._known[id(result)] = result, found
+        if len(self._known) > _REMEMBERED:
+            self._known.popitem(last=False)
+        return found
 
 
 def _locate(value: Any, path: Path, found: list[tuple[Path, Key]]) -> None:
@@ -36,6 +68,7 @@ def _locate(value: Any, path: Path, found: list[tuple[Path, Key]]) -> None:
         found.append((path, key_of(value)))
 
 
+@lru_cache(maxsize=1 << 16)
 def place_name(path: Path) -> str:
     """A path as people read it, with ``[]`` for any place in a list: ``items[].order_id``."""
     name = ""
@@ -71,16 +104,20 @@ def replaced(value: Any, path: Path, new: Any) -> Any:
 Bound = list[dict[Path, tuple[int, Path]]]
 
 
-def bindings(calls: Sequence[Call], results: Sequence[Any]) -> Bound:
+def bindings(
+    calls: Sequence[Call],
+    results: Sequence[Any],
+    told_by: Callable[[Any], list[tuple[Path, Key]]] = located,
+) -> Bound:
     """The arguments of each call that an earlier one told and was not itself given."""
     told: dict[Key, tuple[int, Path]] = {}
     found: Bound = []
     for number, call in enumerate(calls):
-        given = dict(located(dict(call.arguments)))
+        given = dict(said_to(call))
         found.append({path: told[key] for path, key in given.items() if key in told and _is_named(key)})
         if number < len(results):
             asked = set(given.values())
-            for path, key in located(results[number]):
+            for path, key in told_by(results[number]):
                 if key not in asked and (key not in told or _is_named(key)):
                     told[key] = (number, path)
     return found

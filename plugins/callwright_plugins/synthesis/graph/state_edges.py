@@ -10,7 +10,7 @@ from callwright_plugins.synthesis.exploration.explorer import World
 from callwright_plugins.synthesis.exploration.values import Key
 from callwright_plugins.synthesis.exploration.witness import Witness
 from callwright_plugins.synthesis.graph.edges import Edge, Proof
-from callwright_plugins.synthesis.graph.references import Bound, bindings, located, replaced, value_at
+from callwright_plugins.synthesis.graph.references import Bound, replaced, said_to, value_at
 from callwright_plugins.synthesis.graph.trials import Trials
 
 #: Paths of a tool that are looked at, and how long one may be.
@@ -63,13 +63,15 @@ def _is_told(trials: Trials, path: tuple[Call, ...], call: Call, known: Mapping[
     if len(results) < len(path):
         return True
     asked = _asked_by(path)
-    told = {key for _, key in located(results[-1]) if key[0] == "string" and key not in asked and key not in known}
-    return any(key in told for _, key in located(dict(call.arguments)))
+    told = {
+        key for _, key in trials.told_by(results[-1]) if key[0] == "string" and key not in asked and key not in known
+    }
+    return any(key in told for _, key in said_to(call))
 
 
 def _asked_by(path: tuple[Call, ...]) -> set[Key]:
     """What was said to the calls of a path: whoever made them knew it."""
-    return {key for call in path for _, key in located(dict(call.arguments))}
+    return {key for call in path for _, key in said_to(call)}
 
 
 def _left_out(trials: Trials, path: tuple[Call, ...], call: Call, known: Mapping[Key, None]) -> Iterator[Edge]:
@@ -91,8 +93,8 @@ def left_out_at(
     if given is None or not came_to_something(given):
         return None
     source = path[number]
-    bound = bindings((*path, call), trials.results(path))
-    last = dict(located(dict(call.arguments)))
+    bound = [*trials.bound((*path, call))]
+    last = dict(said_to(call))
     free = {**known, **dict.fromkeys(_asked_by(path[: number + 1]))}
     told = {where for where, (by, _) in bound[-1].items() if by == number and last[where] not in free}
     if source.tool == call.tool or told:

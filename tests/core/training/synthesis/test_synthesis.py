@@ -210,6 +210,29 @@ def callwright_synthesizers():
 """
 
 
+#: Commands in processes of their own, each a fork of one that has imported all that another synthesis needed: a line of
+#: arguments each, then its status.
+FORGE = """
+import json, os, sys, threading
+from callwright.cli import main
+from callwright.cli.root import root
+
+answers = os.fdopen(os.dup(1), "w")
+os.dup2(os.open(os.devnull, os.O_RDWR), 1)
+os.dup2(1, 2)
+root.main(["-p", "callwright.testing.synthesis.shop", "synthesize", "other.toml", "-o", "other"], standalone_mode=False)
+assert threading.active_count() == 1
+for line in sys.stdin:
+    process = os.fork()
+    if process == 0:
+        os.dup2(1, 0)
+        sys.argv = ["callwright", *json.loads(line)]
+        main()
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), file=answers, flush=True)
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("executor", ["serial", "thread", "process"])
 def test_a_synthesis_that_is_killed_goes_on_with_the_same_bytes(tmp_path: Path, executor: str) -> None:
@@ -219,19 +242,29 @@ def test_a_synthesis_that_is_killed_goes_on_with_the_same_bytes(tmp_path: Path, 
     from callwright.recipe_file import write_toml
 
     (tmp_path / "recipe.toml").write_text(write_toml(recipe))
+    (tmp_path / "other.toml").write_text(write_toml(RECIPE))
     environment = {**os.environ, "KILLED_FOLDER": str(tmp_path), "KILLED_WORKER": str(int(executor == "process"))}
     plugins = ["-p", "killed", "-p", "callwright.testing.synthesis.shop"]
 
-    def synthesize(out: str) -> int:
-        words = [sys.executable, "-m", "callwright", *plugins, "synthesize", "recipe.toml", "-o", out]
-        return subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True).returncode
+    forge = subprocess.Popen(
+        [sys.executable, "-c", FORGE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path, env=environment
+    )
+    assert forge.stdin is not None
+    assert forge.stdout is not None
+    asking, answers = forge.stdin, forge.stdout
 
-    assert synthesize("whole") == 0
-    # One mark at a time: two workers could meet two of them before the first has killed the command.
-    for place in ("plan", 0, 11, 29, "compare"):
-        (tmp_path / f"strike-{place}").write_text("")
-        assert synthesize("out") == -signal.SIGKILL, place
-    assert synthesize("out") == 0
+    def synthesize(out: str) -> int:
+        asking.write(json.dumps([*plugins, "synthesize", "recipe.toml", "-o", out]).encode() + b"\n")
+        asking.flush()
+        return int(answers.readline())
+
+    with forge:
+        assert synthesize("whole") == 0
+        # One mark at a time: two workers could meet two of them before the first has killed the command.
+        for place in ("plan", 0, 11, 29, "compare"):
+            (tmp_path / f"strike-{place}").write_text("")
+            assert synthesize("out") == -signal.SIGKILL, place
+        assert synthesize("out") == 0
     assert left(tmp_path / "out") == left(tmp_path / "whole")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(
         path.name for path in (tmp_path / "whole").iterdir()
@@ -413,7 +446,7 @@ def test_a_unit_that_kills_workers_costs_itself(tmp_path: Path, monkeypatch: pyt
     import importlib
 
     module: ModuleType = importlib.import_module("lethal_plugin")
-    found = run(tmp_path / "out", registry_of(module), table=MINE, executor="process", workers=2)
+    found = run(tmp_path / "out", registry_of(module), table={**MINE, "count": 5}, executor="process", workers=2)
     assert found["yields"]["rejected"]["machinery"] == {"several workers were lost to it": 1}
     (row,) = [
         json.loads(line) for line in (tmp_path / "out" / REJECTED).read_text().splitlines() if "machinery" in line

@@ -12,36 +12,63 @@ from click.testing import CliRunner, Result
 from callwright.cli.root import root
 from callwright.commands.app import App
 
-#: A server as most are written: without annotations. The protocol then counts a tool as one that destroys.
+#: A server without annotations, as most are. The protocol then counts a tool as one that destroys. It is started for
+#: dozens of sessions, so it is written without an SDK, whose import takes a second.
 SERVER = """
-from mcp.server.mcpserver import MCPServer
+import json
+import sys
 
-server = MCPServer("depot")
 stock = {"bolt": 5, "nut": 2}
+item = {"item": {"type": "string"}, "count": {"type": "integer"}}
+row = {"type": "object", "properties": item, "required": ["item", "count"]}
+rows = {"type": "object", "properties": {"result": {"type": "array", "items": row}}, "required": ["result"]}
+TOOLS = [
+    {
+        "name": "list_items",
+        "description": "All items of the depot with how many there are.",
+        "inputSchema": {"type": "object", "properties": {}},
+        "outputSchema": rows,
+        {hints}
+    },
+    {"name": "take", "description": "Take some of an item out of the depot.", "inputSchema": row, "outputSchema": row},
+]
 
 
-@server.tool({hints})
-def list_items() -> list[dict]:
-    \"\"\"All items of the depot with how many there are.\"\"\"
-    return [{"item": name, "count": count} for name, count in stock.items()]
+def call(tool, arguments):
+    if tool == "list_items":
+        return {"result": [{"item": name, "count": count} for name, count in stock.items()]}
+    name, count = arguments["item"], arguments["count"]
+    if stock.get(name, 0) < count or count < 1:
+        return None
+    stock[name] -= count
+    return {"item": name, "count": stock[name]}
 
 
-@server.tool()
-def take(item: str, count: int) -> dict:
-    \"\"\"Take some of an item out of the depot.\"\"\"
-    if stock.get(item, 0) < count or count < 1:
-        raise ValueError("not enough of it")
-    stock[item] -= count
-    return {"item": item, "count": stock[item]}
+def answer(method, params):
+    if method == "initialize":
+        server = {"name": "depot", "version": "1"}
+        return {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": server}
+    if method == "tools/list":
+        return {"tools": TOOLS}
+    if method != "tools/call":
+        return {}
+    told = call(params["name"], params.get("arguments") or {})
+    if told is None:
+        return {"content": [{"type": "text", "text": "not enough of it"}], "isError": True}
+    return {"content": [{"type": "text", "text": json.dumps(told)}], "structuredContent": told}
 
 
-server.run()
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked:
+        result = answer(asked["method"], asked.get("params") or {})
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
 """
 
 
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    pytest.importorskip("mcp.server.mcpserver", reason="the server is written for mcp 2")
+    pytest.importorskip("mcp")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -73,7 +100,7 @@ def test_nothing_is_called_without_leave_and_the_ways_out_are_named(made: Path) 
 
 
 def test_what_only_reads_is_called_and_what_is_left_out_is_said(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    done = synthesize('annotations={"readOnlyHint": True}')
+    done = synthesize('"annotations": {"readOnlyHint": True},')
     assert "tools that may destroy something are not called" in done.output + capsys.readouterr().err
     assert called(made / "made" / "tasks") == {"list_items"}
 

@@ -94,7 +94,7 @@ def test_a_server_becomes_tasks_chats_a_page_and_a_recipe_that_evaluates(plugin:
 def test_what_grounded_makes_of_a_server_is_earned_by_its_reference_alone(tmp_path: Path) -> None:
     pytest.importorskip("mcp")
     out = tmp_path / "mail"
-    given = ["--count", "8", "--synthesizer-option", "calls=250", "--no-probe"]
+    given = ["--count", "8", "--synthesizer-option", "calls=100", "--no-probe"]
     done = run("synthesize", "mcp", "-o", str(out), *given, "--", *SERVER)
     assert done.exception is None, done.output
     tasks = cw.read_tasks(out / "tasks" / "tasks.jsonl", trust=True)
