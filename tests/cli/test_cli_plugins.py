@@ -12,10 +12,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from click.testing import Result
+from click.testing import CliRunner, Result
 
 import callwright as cw
 from callwright.cli.plugin_checks import HowToCheck, check_plugin
+from callwright.cli.root import root as root_command
+from callwright.commands.app import App
 from callwright.plugins import PluginInfo, load_plugins
 
 Invoke = Callable[..., Result]
@@ -229,20 +231,24 @@ def test_a_broken_plugin_warns_and_names_itself(start: Start, tmp_path: Path, mo
     )
     process = start("greet", "you", env=environment)
     assert process.communicate() == ("hello you\n", f"warning: {warning}\n")
-    process = start("-p", "no:acme", "greet", "you", env=environment)
-    assert process.communicate() == ("hello you\n", "")
-    process = start("plugins", "show", "weather", env=environment)
-    assert process.wait() == 2
-    process = start("score", "x", "--corpus", "weather", env=environment)
-    _, errors = process.communicate()
-    assert process.returncode == 2
-    assert "There is no corpus named 'weather'" in errors.splitlines()[-1]
-    assert "ZeroDivisionError" in errors.splitlines()[-1]
-    process = start("doctor", "--json", env=environment)
-    found = json.loads(process.communicate()[0])
-    assert process.returncode == 1
-    assert found["problems"] == [warning]
-    process = start("plugins", "check", "acme", env=environment)
-    output, _ = process.communicate()
-    assert process.returncode == 1
-    assert output.startswith("error: acme: import: ZeroDivisionError: division by zero\n")
+    # What was found is the same in this process, which has imported everything.
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def here(*words: str) -> Result:
+        return CliRunner().invoke(root_command, ["-p", "cli_fakes", *words], obj=App(), catch_exceptions=False)
+
+    done = here("greet", "you")
+    assert (done.stdout, done.stderr) == ("hello you\n", f"warning: {warning}\n")
+    done = here("-p", "no:acme", "greet", "you")
+    assert (done.stdout, done.stderr) == ("hello you\n", "")
+    assert here("plugins", "show", "weather").exit_code == 2
+    done = here("score", "x", "--corpus", "weather")
+    assert done.exit_code == 2
+    assert "There is no corpus named 'weather'" in done.stderr.splitlines()[-1]
+    assert "ZeroDivisionError" in done.stderr.splitlines()[-1]
+    done = here("doctor", "--json")
+    assert done.exit_code == 1
+    assert json.loads(done.stdout)["problems"] == [warning]
+    done = here("plugins", "check", "acme")
+    assert done.exit_code == 1
+    assert done.stdout.startswith("error: acme: import: ZeroDivisionError: division by zero\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,14 +18,18 @@ def expect(condition: bool, message: str) -> None:
 
 
 @contextmanager
-def never_raises(message: str) -> Iterator[None]:
-    """Turn an exception of the component into a failure of the check that says what was asked of it."""
+def never_raises(message: str | Callable[[], str]) -> Iterator[None]:
+    """Turn an exception of the component into a failure of the check that says what was asked of it.
+
+    ``message`` may be what makes it, for what is done so often that the making counts.
+    """
     try:
         yield
     except AssertionError:
         raise
     except Exception as error:
-        raise AssertionError(f"{message} raised {type(error).__name__}: {error}") from error
+        asked = message if isinstance(message, str) else message()
+        raise AssertionError(f"{asked} raised {type(error).__name__}: {error}") from error
 
 
 def shown(value: Any, longest: int = 160) -> str:

@@ -7,6 +7,7 @@ import math
 import random
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache, partial
 from typing import Any, Final
 
 from attrs import evolve
@@ -80,22 +81,27 @@ def check_purity(component: RewardComponent, tasks: Tasks = None, parser: Parser
     for attempt, before in reversed(list(zip(_attempts(tasks, parser), first, strict=True))):
         for _ in range(2):
             after = score_of(component, attempt)
-            expect(
-                after == before,
-                f"{_about(attempt)} was scored {shown(before)} and then {shown(after)}: does the component keep state, "
-                "or ask a clock, a random generator or a model?",
-            )
+            if after != before:
+                raise AssertionError(
+                    f"{_about(attempt)} was scored {shown(before)} and then {shown(after)}: does the component keep "
+                    "state, or ask a clock, a random generator or a model?"
+                )
     expect(random.getstate() == state, "the component draws from the global random generator")
 
 
 def check_nothing_is_changed(component: RewardComponent, tasks: Tasks = None, parser: Parser | None = None) -> None:
     """Scoring changes neither the task nor anything that other components will look at."""
+    of_task: tuple[Task, dict[str, str]] | None = None  # as the last attempt left it
     for attempt in _attempts(tasks, parser):
-        before = _contents(attempt)
+        if of_task is None or of_task[0] is not attempt.task:
+            of_task = attempt.task, _contents_of(attempt.task)
+        before = {**of_task[1], **_contents(attempt)}
         score_of(component, attempt)
-        after = _contents(attempt)
+        of_task = attempt.task, _contents_of(attempt.task)
+        after = {**of_task[1], **_contents(attempt)}
         for what, text in before.items():
-            expect(after[what] == text, f"scoring {_about(attempt)} changed the {what}: every component shares them")
+            if after[what] != text:
+                raise AssertionError(f"scoring {_about(attempt)} changed the {what}: every component shares them")
 
 
 def check_infrastructure(component: RewardComponent, tasks: Tasks = None, parser: Parser | None = None) -> None:
@@ -125,35 +131,43 @@ def _expect_many_at_once(recipe: RewardRecipe, tasks: Tasks, parser: Parser | No
         attempts.insert(3 * number, broken)
     alone = [recipe.score_attempt(attempt) for attempt in attempts]
     for attempt, expected, found in zip(attempts, alone, recipe.score_attempts(attempts), strict=True):
-        expect(
-            found == expected,
-            f"{_about(attempt)} gets {found.explain()!r} among others at once, and {expected.explain()!r} alone: does "
-            "a score hang on who is scored beside it, or are scores in another order than attempts?",
-        )
+        if found != expected:
+            raise AssertionError(
+                f"{_about(attempt)} gets {found.explain()!r} among others at once, and {expected.explain()!r} alone: "
+                "does a score hang on who is scored beside it, or are scores in another order than attempts?"
+            )
 
 
 def check_pickles_before_use(component: RewardComponent, tasks: Tasks = None, parser: Parser | None = None) -> None:
     """It can be pickled as it was made, and another process gives the same scores with it."""
     copy = elsewhere(component, "the component")
-    _expect_same_scores(component, copy, tasks, parser)
+    for attempt in _attempts(tasks, parser):
+        _expect_same_score(copy, attempt, score_of(component, attempt))
 
 
 def check_pickles_after_use(component: RewardComponent, tasks: Tasks = None, parser: Parser | None = None) -> None:
     """It can be pickled after it has scored, and so can every score and every attempt that it has looked at."""
+    scores = []
+    of_task: tuple[Task, dict[str, str]] | None = None
     for attempt in _attempts(tasks, parser):
         score = score_of(component, attempt)
-        expect(
-            elsewhere(score, "a score") == score, f"the score of {_about(attempt)} is another one after it was pickled"
-        )
+        scores.append(score)
+        if elsewhere(score, "a score") != score:
+            raise AssertionError(f"the score of {_about(attempt)} is another one after it was pickled")
         copy = elsewhere(attempt, f"the attempt of {_about(attempt)}, after it was scored,")
-        expect(_contents(copy) == _contents(attempt), f"{_about(attempt)} is another one after it was pickled")
-    _expect_same_scores(component, elsewhere(component, "the component, after it was used,"), tasks, parser)
+        if of_task is None or of_task[0] is not attempt.task:
+            of_task = attempt.task, _contents_of(attempt.task)
+        if _contents_of(copy.task) != of_task[1] or _contents(copy) != _contents(attempt):
+            raise AssertionError(f"{_about(attempt)} is another one after it was pickled")
+    used = elsewhere(component, "the component, after it was used,")
+    for attempt, score in zip(_attempts(tasks, parser), scores, strict=True):
+        _expect_same_score(used, attempt, score)
 
 
-def _expect_same_scores(component: RewardComponent, copy: RewardComponent, tasks: Tasks, parser: Parser | None) -> None:
-    for attempt in _attempts(tasks, parser):
-        ours, theirs = score_of(component, attempt), score_of(copy, attempt)
-        expect(ours == theirs, f"another process scores {_about(attempt)} {shown(theirs)}, and this one {shown(ours)}")
+def _expect_same_score(copy: RewardComponent, attempt: Attempt, ours: Score) -> None:
+    theirs = score_of(copy, attempt)
+    if ours != theirs:
+        raise AssertionError(f"another process scores {_about(attempt)} {shown(theirs)}, and this one {shown(ours)}")
 
 
 REWARD_COMPONENT_CHECKS: Final = (
@@ -171,39 +185,38 @@ REWARD_COMPONENT_CHECKS: Final = (
 
 
 def _scored(component: RewardComponent, attempt: Attempt) -> Score:
-    with never_raises(f"scoring {_about(attempt)}"):
+    with never_raises(partial(_scoring, attempt)):
         score = score_of(component, attempt)
-    expect(isinstance(score, Score), f"score() gave {type(score).__name__} for {_about(attempt)}; it must give a Score")
+    if not isinstance(score, Score):
+        raise AssertionError(f"score() gave {type(score).__name__} for {_about(attempt)}; it must give a Score")
     return score
 
 
 def _expect_range(component: RewardComponent, score: Score, attempt: Attempt) -> None:
-    expect(
-        isinstance(score.value, int | float) and component.low <= score.value <= component.high,
-        f"the value {score.value!r} of {_about(attempt)} is outside of [{component.low}, {component.high}]",
-    )
-    expect(
-        component.low <= score.low <= score.value <= score.high <= component.high,
-        f"the score of {_about(attempt)} states the range [{score.low}, {score.high}], which is not within the "
-        f"component's [{component.low}, {component.high}]: were low and high passed on to Score?",
-    )
+    if not (isinstance(score.value, int | float) and component.low <= score.value <= component.high):
+        raise AssertionError(
+            f"the value {score.value!r} of {_about(attempt)} is outside of [{component.low}, {component.high}]"
+        )
+    if not component.low <= score.low <= score.value <= score.high <= component.high:
+        raise AssertionError(
+            f"the score of {_about(attempt)} states the range [{score.low}, {score.high}], which is not within the "
+            f"component's [{component.low}, {component.high}]: were low and high passed on to Score?"
+        )
 
 
 def _expect_evidence(score: Score, attempt: Attempt) -> None:
-    expect(
-        score.full or len(score.evidence) > 0,
-        f"the value {score.value} is below {score.high} for {_about(attempt)}, but there is no evidence: nobody could "
-        "tell where the points went",
-    )
+    if not (score.full or len(score.evidence) > 0):
+        raise AssertionError(
+            f"the value {score.value} is below {score.high} for {_about(attempt)}, but there is no evidence: nobody "
+            "could tell where the points went"
+        )
     for evidence in score.evidence:
-        expect(
-            isinstance(evidence, Evidence) and bool(evidence.code) and bool(evidence.reason.strip()),
-            f"the evidence {shown(evidence)} for {_about(attempt)} needs a code and a reason",
-        )
-        expect(
-            _ADDRESS.search(repr(evidence)) is None,
-            f"the evidence {shown(evidence)} shows an address in memory, which is another one in every run",
-        )
+        if not (isinstance(evidence, Evidence) and bool(evidence.code) and bool(evidence.reason.strip())):
+            raise AssertionError(f"the evidence {shown(evidence)} for {_about(attempt)} needs a code and a reason")
+        if _ADDRESS.search(repr(evidence)) is not None:
+            raise AssertionError(
+                f"the evidence {shown(evidence)} shows an address in memory, which is another one in every run"
+            )
 
 
 # Recipes --------------------------------------------------------------------------------------------------------------
@@ -242,14 +255,12 @@ def check_sum(recipe: RewardRecipe, tasks: Tasks = None, parser: Parser | None =
             expect(reward.masked is not None, f"the total of {_about(attempt)} is None, but nothing says why")
             continue
         parts = math.fsum(weighted.contribution for weighted in reward.scores.values())
-        expect(
-            math.isclose(parts, reward.total, rel_tol=1e-9, abs_tol=1e-9),
-            f"the contributions of {_about(attempt)} sum to {parts}, the total is {reward.total}",
-        )
-        expect(
-            recipe.low - 1e-9 <= reward.total <= recipe.high + 1e-9,
-            f"the total {reward.total} of {_about(attempt)} is outside of [{recipe.low}, {recipe.high}]",
-        )
+        if not math.isclose(parts, reward.total, rel_tol=1e-9, abs_tol=1e-9):
+            raise AssertionError(f"the contributions of {_about(attempt)} sum to {parts}, the total is {reward.total}")
+        if not recipe.low - 1e-9 <= reward.total <= recipe.high + 1e-9:
+            raise AssertionError(
+                f"the total {reward.total} of {_about(attempt)} is outside of [{recipe.low}, {recipe.high}]"
+            )
 
 
 def check_gates(recipe: RewardRecipe, tasks: Tasks = None, parser: Parser | None = None) -> None:
@@ -258,15 +269,15 @@ def check_gates(recipe: RewardRecipe, tasks: Tasks = None, parser: Parser | None
         for term in recipe.terms:
             weighted = reward.scores[term.name]
             shut = [name for name in term.requires if not reward.scores[name].score.full]
-            expect(
-                weighted.closed == bool(shut),
-                f"{term.name} of {_about(attempt)} is {'closed' if weighted.closed else 'open'}, though of its gates "
-                f"{', '.join(shut) or 'none'} are below their maximum",
-            )
-            expect(
-                not shut or weighted.score.value == term.component.low,
-                f"{term.name} of {_about(attempt)} is behind a shut gate, but has {weighted.score.value}",
-            )
+            if weighted.closed != bool(shut):
+                raise AssertionError(
+                    f"{term.name} of {_about(attempt)} is {'closed' if weighted.closed else 'open'}, though of its "
+                    f"gates {', '.join(shut) or 'none'} are below their maximum"
+                )
+            if shut and weighted.score.value != term.component.low:
+                raise AssertionError(
+                    f"{term.name} of {_about(attempt)} is behind a shut gate, but has {weighted.score.value}"
+                )
 
 
 def check_rows(recipe: RewardRecipe, tasks: Tasks = None, parser: Parser | None = None) -> None:
@@ -282,7 +293,8 @@ def check_same_reward(recipe: RewardRecipe, tasks: Tasks = None, parser: Parser 
     """The same completion of the same task gets the same reward."""
     first = [reward for _, reward in _rewards(recipe, tasks, parser)]
     for (attempt, after), before in zip(_rewards(recipe, tasks, parser), first, strict=True):
-        expect(after == before, f"{_about(attempt)} got {before.explain()!r} and then {after.explain()!r}")
+        if after != before:
+            raise AssertionError(f"{_about(attempt)} got {before.explain()!r} and then {after.explain()!r}")
 
 
 def check_masks(recipe: RewardRecipe, tasks: Tasks = None, parser: Parser | None = None) -> None:
@@ -323,25 +335,28 @@ def check_cut_off(recipe: RewardRecipe, tasks: Tasks = None, parser: Parser | No
 
 def check_recipe_pickles_before_use(recipe: RewardRecipe, tasks: Tasks = None, parser: Parser | None = None) -> None:
     """It can be pickled as it was made, and another process gives the same rewards with it."""
-    _expect_same_rewards(recipe, elsewhere(recipe, "the recipe"), tasks, parser)
+    copy = elsewhere(recipe, "the recipe")
+    for attempt, reward in _rewards(recipe, tasks, parser):
+        _expect_same_reward(copy, attempt, reward)
 
 
 def check_recipe_pickles_after_use(recipe: RewardRecipe, tasks: Tasks = None, parser: Parser | None = None) -> None:
     """It can be pickled after it has scored, and so can every reward."""
+    rewards = []
     for attempt, reward in _rewards(recipe, tasks, parser):
-        expect(
-            elsewhere(reward, "a reward") == reward,
-            f"the reward of {_about(attempt)} is another one after it was pickled",
-        )
-    _expect_same_rewards(recipe, elsewhere(recipe, "the recipe, after it was used,"), tasks, parser)
+        rewards.append(reward)
+        if elsewhere(reward, "a reward") != reward:
+            raise AssertionError(f"the reward of {_about(attempt)} is another one after it was pickled")
+    used = elsewhere(recipe, "the recipe, after it was used,")
+    for attempt, reward in zip(_attempts(tasks, parser), rewards, strict=True):
+        _expect_same_reward(used, attempt, reward)
 
 
-def _expect_same_rewards(recipe: RewardRecipe, copy: RewardRecipe, tasks: Tasks, parser: Parser | None) -> None:
-    for attempt, ours in _rewards(recipe, tasks, parser):
-        theirs = copy.score_attempt(attempt)
-        expect(
-            ours == theirs,
-            f"another process gives {_about(attempt)} {theirs.explain()!r}, and this one {ours.explain()!r}",
+def _expect_same_reward(copy: RewardRecipe, attempt: Attempt, ours: Reward) -> None:
+    theirs = copy.score_attempt(attempt)
+    if ours != theirs:
+        raise AssertionError(
+            f"another process gives {_about(attempt)} {theirs.explain()!r}, and this one {ours.explain()!r}"
         )
 
 
@@ -366,17 +381,28 @@ REWARD_RECIPE_CHECKS: Final = (
 def _attempts(tasks: Tasks, parser: Parser | None) -> Iterator[Attempt]:
     """Right, spoiled and nasty completions of each task; the same ones every time, but made anew."""
     form = parser or SampleForm()
+    own = tasks is None and parser is None
     for number, task in enumerate(tasks if tasks is not None else sample_tasks()):
-        good = [text for text in (_reference(task, form),) if text is not None]
-        if task.program is not None:
-            for program in spoiled(task.program):
-                try:
-                    good.append(form.render(program))
-                except CannotExpress:
-                    continue
-        texts = [*good, *mutated(good, _MUTATIONS if number < 2 else 0, seed=number)] if good else []
-        for text in (*texts, *(NASTY if number == 1 else ())):
+        for text in _own_texts()[number] if own else _texts(number, task, form):
             yield Attempt(task, text, form, _CONDITIONS)
+
+
+@cache
+def _own_texts() -> list[list[str]]:
+    """The texts for the kit's own tasks in its own form, by task: nearly every check asks for these."""
+    return [_texts(number, task, SampleForm()) for number, task in enumerate(sample_tasks())]
+
+
+def _texts(number: int, task: Task, form: Parser) -> list[str]:
+    good = [text for text in (_reference(task, form),) if text is not None]
+    if task.program is not None:
+        for program in spoiled(task.program):
+            try:
+                good.append(form.render(program))
+            except CannotExpress:
+                continue
+    texts = [*good, *mutated(good, _MUTATIONS if number < 2 else 0, seed=number)] if good else []
+    return [*texts, *(NASTY if number == 1 else ())]
 
 
 def _healthy_and_broken(tasks: Tasks, parser: Parser | None) -> Iterator[tuple[Attempt, Attempt]]:
@@ -391,7 +417,7 @@ def _healthy_and_broken(tasks: Tasks, parser: Parser | None) -> Iterator[tuple[A
 
 def _rewards(recipe: RewardRecipe, tasks: Tasks, parser: Parser | None) -> Iterator[tuple[Attempt, Reward]]:
     for attempt in _attempts(tasks, parser):
-        with never_raises(f"scoring {_about(attempt)}"):
+        with never_raises(partial(_scoring, attempt)):
             reward = recipe.score_attempt(attempt)
         yield attempt, reward
 
@@ -407,9 +433,11 @@ def _about(attempt: Attempt) -> str:
     return f"the completion {shown(attempt.completion.text)} of task {attempt.task.id!r}"
 
 
-def _contents(attempt: Attempt) -> dict[str, str]:
-    task, program, trace = attempt.task, attempt.program, attempt.trace
-    steps: Any = [[step.arguments, step.outcome.kind, step.outcome.value] for step in trace.records] if trace else None
+def _scoring(attempt: Attempt) -> str:
+    return f"scoring {_about(attempt)}"
+
+
+def _contents_of(task: Task) -> dict[str, str]:
     return {
         "tools of the task": snapshot({name: spec.parameters for name, spec in task.tools.items()}),
         "answer of the task": snapshot(list(task.answer.values)),
@@ -417,6 +445,13 @@ def _contents(attempt: Attempt) -> dict[str, str]:
             [call.arguments for call in task.program.calls] if task.program else 0
         ),
         "facts of the task": snapshot(dict(task.facts)),
+    }
+
+
+def _contents(attempt: Attempt) -> dict[str, str]:
+    program, trace = attempt.program, attempt.trace
+    steps: Any = [[step.arguments, step.outcome.kind, step.outcome.value] for step in trace.records] if trace else None
+    return {
         "program": snapshot([plain(call.arguments) for call in program.calls] if program else None),
         "validation": repr(attempt.validation),
         "trace": snapshot(steps),

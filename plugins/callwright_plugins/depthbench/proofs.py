@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from callwright.environments.protocol import Environment
-from callwright.language.program import Call, Program, Reference
+from callwright.language.program import Call, Path, Program, Reference
+from callwright.tools.compiled import CompiledTool, compile_tool
 from callwright.tools.spec import ToolSpec
 from callwright.tools.validation import TABLE
 from callwright.walk.answers import answers_match, values_equal
@@ -241,90 +243,151 @@ def shorter(task: Task, most: int = 6000) -> Program | None:
             if isinstance(value, dict | list):
                 shapes.setdefault((call.tool, name), []).append(value)
         literals.extend(value for _, value in scalars(call.arguments))
-    literals = list({json.dumps(value): value for value in literals}.values())
-    results: list[tuple[Any, frozenset[int], Reference, ToolSpec]] = []
+    choosing = _Choosing(literals, shapes)
     made: list[tuple[str, dict[str, Any]]] = []
+    tried: set[tuple[str, ...]] = set()
     seen: set[str] = set()
     grew = True
     executed = 0
     while grew and executed < most:
         grew = False
-        known = list(results)
+        known = list(choosing.results)
         for name, spec in task.tools.items():
-            for arguments in _fitting(spec, literals, shapes, known):
-                needed = frozenset().union(*(known[i][1] for i in _uses(arguments)))
+            names = [name for name in spec.parameters["properties"] if name in spec.parameters.get("required", ())]
+            choices = [choosing.options(spec, parameter, known) for parameter in names]
+            for chosen in itertools.islice(itertools.product(*choices), 4000):
+                key = (name, *[option.text for option, _ in chosen])
+                if key in tried:
+                    continue
+                needed = frozenset[int]().union(*[option.calls for option, _ in chosen])
                 if len(needed) >= limit:
                     continue
-                key = json.dumps([name, arguments], default=str)
-                if key in seen:
-                    continue
-                seen.add(key)
+                tried.add(key)
                 executed += 1
                 if executed >= most:
                     break
-                outcome = session.call(name, replaced_uses(arguments, known))
+                if not all(fits for _, fits in chosen):  # it would be refused, in words that nobody reads
+                    continue
+                given = {name: option.given for name, (option, _) in zip(names, chosen, strict=True)}
+                outcome = session.call(name, given)
                 if not outcome.executed:
                     continue
                 value = json.dumps(outcome.value, sort_keys=True)
                 if value in seen:  # breadth first: it was reached with no more calls before
                     continue
                 seen.add(value)
-                made.append((name, arguments))
+                made.append((name, {name: option.written for name, (option, _) in zip(names, chosen, strict=True)}))
                 calls = needed | {len(made) - 1}
                 if values_equal(task.answer.values[0], outcome.value):
-                    return _rebuilt(made, calls, known, len(made) - 1)
-                results.append((outcome.value, calls, Reference(len(made) - 1), spec))
+                    return _rebuilt(made, calls, len(made) - 1)
+                choosing.results.append(_Result(outcome.value, calls, len(made) - 1, spec))
                 grew = True
     return None
 
 
+@frozen
 class _Use:
-    """Stands for a result in the arguments of a search."""
+    """Stands for the result of a call, or a part of it, in the arguments of a search."""
 
-    def __init__(self, index: int, path: tuple[str | int, ...]) -> None:
-        self.index, self.path = index, path
+    call: int
+    path: Path
 
     def __str__(self) -> str:
-        return f"<{self.index} {self.path}>"
+        return f"<{self.call} {self.path}>"
 
 
-def _fitting(
-    spec: ToolSpec, literals: Sequence[Any], shapes: Mapping[tuple[str, str], list[Any]], known: Sequence[Any]
-) -> Iterator[dict[str, Any]]:
-    properties: Mapping[str, Any] = spec.parameters["properties"]
-    required = spec.parameters.get("required", ())
-    choices: list[list[Any]] = []
-    names = [name for name in properties if name in required]
-    for name in names:
-        schema = properties[name]
-        options: list[Any] = []
+@frozen(eq=False)
+class _Option:
+    """A value for a parameter: as the search writes it, as the tool gets it, and the calls that it comes from."""
+
+    written: Any
+    given: Any
+    calls: frozenset[int] = frozenset()
+    kind: str = field(init=False)
+    #: Options that are written alike are one.
+    text: str = field(init=False)
+
+    @kind.default
+    def _kind(self) -> str:
+        return _json_type(self.given)
+
+    @text.default
+    def _text(self) -> str:
+        return json.dumps(self.written, default=str)
+
+
+class _Result:
+    """What a call of a search came to: as a bare reference gives it, and every part that a reference may name."""
+
+    def __init__(self, value: Any, calls: frozenset[int], call: int, source: ToolSpec) -> None:
+        self.calls, self.use = calls, _Use(call, ())
+        named = source.result_field is not None and isinstance(value, dict)
+        self.bare = value[source.result_field] if named else value
+        self.parts: list[_Option] = []
+        for path in _paths(value, source):
+            inner = value
+            for part in path:
+                inner = inner[part]
+            self.parts.append(_Option(_Use(call, path), inner, calls))
+
+
+class _Choosing:
+    """What the parameters of tools may be given: literals, shapes with results in their holes, results and parts."""
+
+    def __init__(self, literals: Sequence[Any], shapes: Mapping[tuple[str, str], list[Any]]) -> None:
+        self.literals = [_Option(value, value) for value in {json.dumps(value): value for value in literals}.values()]
+        self.shapes = shapes
+        self.results: list[_Result] = []
+        self._filled: dict[tuple[str, str, int, tuple[int, ...]], _Option] = {}
+        self._fits: dict[tuple[str, str, _Option], bool] = {}
+
+    def options(self, spec: ToolSpec, name: str, known: Sequence[_Result]) -> list[tuple[_Option, bool]]:
+        """What is of the type of a parameter, each with whether the whole of its schema takes it."""
+        schema = spec.parameters["properties"][name]
         kind = schema.get("type")
+        found: list[_Option] = []
         if not schema.get(TABLE):
-            options += [value for value in literals if _takes(schema, value)]
-            for (_, _), values in ((k, v) for k, v in shapes.items() if k == (spec.name, name)):
-                for value in values:
-                    holes = list(references(value))
-                    for filling in itertools.islice(itertools.product(range(len(known)), repeat=len(holes)), 400):
-                        filled = value
-                        for (path, _), index in zip(holes, filling, strict=True):
-                            filled = _put(filled, path, _Use(index, ()))
-                        options.append(filled)
-        for index, (value, _, _, source) in enumerate(known):
-            for path in _paths(value, source):
-                inner = value
-                for part in path:
-                    inner = inner[part]
-                if _json_type(inner) == kind or (kind == "number" and _json_type(inner) == "integer"):
-                    options.append(_Use(index, path))
-        choices.append(options)
-    for combination in itertools.islice(itertools.product(*choices), 4000):
-        yield dict(zip(names, combination, strict=True))
+            found += [option for option in self.literals if _takes(schema, option)]
+            for number, value in enumerate(self.shapes.get((spec.name, name), ())):
+                found += self._fillings(spec.name, name, number, value, known)
+        for result in known:
+            found += [
+                option
+                for option in result.parts
+                if option.kind == kind or (kind == "number" and option.kind == "integer")
+            ]
+        return [(option, self._does_fit(spec, name, option)) for option in found]
+
+    def _fillings(self, tool: str, name: str, number: int, value: Any, known: Sequence[_Result]) -> Iterator[_Option]:
+        holes = [path for path, _ in references(value)]
+        for filling in itertools.islice(itertools.product(range(len(known)), repeat=len(holes)), 400):
+            key = (tool, name, number, filling)
+            if key not in self._filled:
+                written = given = value
+                for path, index in zip(holes, filling, strict=True):
+                    written, given = _put(written, path, known[index].use), _put(given, path, known[index].bare)
+                calls = frozenset[int]().union(*(known[index].calls for index in filling))
+                self._filled[key] = _Option(written, given, calls)
+            yield self._filled[key]
+
+    def _does_fit(self, spec: ToolSpec, name: str, option: _Option) -> bool:
+        key = (spec.name, name, option)
+        if key not in self._fits:
+            self._fits[key] = _parameters(spec.compiled)({name: option.given})
+        return self._fits[key]
 
 
-def _paths(value: Any, source: ToolSpec) -> list[tuple[str | int, ...]]:
+@lru_cache(maxsize=1024)
+def _parameters(tool: CompiledTool) -> Callable[[Any], bool]:
+    """Whether a tool takes values for some of its parameters, whatever the others are given."""
+    optional = {key: value for key, value in tool.parameters.items() if key != "required"}
+    return compile_tool(tool.name, optional, None, None).received.is_valid
+
+
+def _paths(value: Any, source: ToolSpec) -> list[Path]:
     """How a result may be referred to: bare, a field, a field of a field, and the first of a list with its fields."""
-    paths: list[tuple[str | int, ...]] = [() if source.result_field is None else (source.result_field,)]
-    found: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
+    paths: list[Path] = [() if source.result_field is None else (source.result_field,)]
+    found: list[tuple[Path, Any]] = [((), value)]
     for path, inner in found:  # grows while it is walked
         if len(path) < 3:
             parts = (
@@ -335,11 +398,11 @@ def _paths(value: Any, source: ToolSpec) -> list[tuple[str | int, ...]]:
     return paths
 
 
-def _takes(schema: Mapping[str, Any], value: Any) -> bool:
+def _takes(schema: Mapping[str, Any], option: _Option) -> bool:
     if "enum" in schema:
-        return value in schema["enum"]
+        return option.given in schema["enum"]
     kind = schema.get("type")
-    return _json_type(value) == kind or (kind == "number" and _json_type(value) == "integer")
+    return option.kind == kind or (kind == "number" and option.kind == "integer")
 
 
 def _json_type(value: Any) -> str:
@@ -351,41 +414,13 @@ def _json_type(value: Any) -> str:
     return "null"
 
 
-def _uses(value: Any) -> Iterator[int]:
-    if isinstance(value, _Use):
-        yield value.index
-    elif isinstance(value, dict):
-        for inner in value.values():
-            yield from _uses(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _uses(inner)
-
-
-def replaced_uses(value: Any, known: Sequence[Any]) -> Any:
-    """The arguments of a search with results in place."""
-    if isinstance(value, _Use):
-        found, path = known[value.index][0], value.path
-        source = known[value.index][3]
-        if not path and source.result_field is not None and isinstance(found, dict):
-            path = (source.result_field,)
-        for part in path:
-            found = found[part]
-        return found
-    if isinstance(value, dict):
-        return {name: replaced_uses(inner, known) for name, inner in value.items()}
-    if isinstance(value, list) and type(value) is list:
-        return [replaced_uses(inner, known) for inner in value]
-    return value
-
-
-def _rebuilt(made: Sequence[tuple[str, Any]], calls: frozenset[int], known: Sequence[Any], last: int) -> Program:
+def _rebuilt(made: Sequence[tuple[str, Any]], calls: frozenset[int], last: int) -> Program:
     order = sorted(calls)
     number = {index: place for place, index in enumerate(order)}
 
     def restore(value: Any) -> Any:
         if isinstance(value, _Use):
-            return Reference(number[known[value.index][2].call], value.path)
+            return Reference(number[value.call], value.path)
         if isinstance(value, dict):
             return {name: restore(inner) for name, inner in value.items()}
         return [restore(inner) for inner in value] if type(value) is list else value
@@ -394,8 +429,6 @@ def _rebuilt(made: Sequence[tuple[str, Any]], calls: frozenset[int], known: Sequ
 
 
 # Trees of values ------------------------------------------------------------------------------------------------------
-
-Path = tuple[str | int, ...]
 
 
 def scalars(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:

@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from click.testing import Result
+from click.testing import CliRunner, Result
 
 import callwright as cw
+from callwright.cli.root import root as root_command
 from callwright.commands.app import App
 from callwright.training.ledger.owner import owned
 
@@ -133,7 +134,8 @@ PHRASES = BRIEF.replace(
 class Says(cw.RewardComponent):
     name = "says"
     def __init__(self, phrases):
-        self.phrases = open(phrases).read().split()
+        with open(phrases) as file:
+            self.phrases = file.read().split()
     def score(self, attempt):
         return cw.Score(float(any(phrase in attempt.completion.text for phrase in self.phrases)))
 
@@ -144,8 +146,17 @@ def unused():""",
 )
 
 
-def test_a_changed_file_that_an_option_names_is_refused_or_accepted_in_writing(tmp_path: Path) -> None:
+def test_a_changed_file_that_an_option_names_is_refused_or_accepted_in_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What a rubric is to a judge. Nothing else of the recipe changes."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "brief_plugin", raising=False)
+
+    def callwright(*words: str) -> Result:
+        return CliRunner().invoke(root_command, words, obj=App(), catch_exceptions=False)
+
     (tmp_path / "brief_plugin.py").write_text(PHRASES)
     (tmp_path / "polite.txt").write_text("please")
     (tmp_path / "b.toml").write_text(
@@ -159,19 +170,19 @@ def test_a_changed_file_that_an_option_names_is_refused_or_accepted_in_writing(t
     score = (*plugins, "score", "in.jsonl", "--corpus", "mine-v1", "--recipe", "brief", "-o", "out.jsonl")
     score = (*score, "--recipe-option", "phrases=polite.txt")
     for words in (run, run, score, score):
-        done = callwright(tmp_path, *words)
-        assert done.returncode == 0, done.stderr
+        done = callwright(*words)
+        assert done.exit_code == 0, done.stderr
     (tmp_path / "polite.txt").write_text("please thanks")
-    refused = callwright(tmp_path, *run)
-    assert refused.returncode == 1
+    refused = callwright(*run)
+    assert refused.exit_code == 1
     assert "the file of reward.phrases (sha256:" in refused.stderr
-    again = callwright(tmp_path, *score)
-    assert again.returncode == 2
+    again = callwright(*score)
+    assert again.exit_code == 2
     assert "is the output of another command (files of the reward was {" in again.stderr
-    assert callwright(tmp_path, *run, "--accept-changes").returncode == 0
+    assert callwright(*run, "--accept-changes").exit_code == 0
     (noted,) = json.loads((tmp_path / "r" / "ledger.json").read_text())["continued"]
     assert [change["what"] for change in noted["changes"]] == ["the file of reward.phrases"]
-    assert callwright(tmp_path, *score, "--overwrite").returncode == 0
+    assert callwright(*score, "--overwrite").exit_code == 0
 
 
 def test_changed_weights_are_refused_by_their_file_or_accepted_in_writing(

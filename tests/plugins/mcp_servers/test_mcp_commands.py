@@ -13,9 +13,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 
+from callwright.cli.root import root as root_command
+from callwright.commands.app import App
 from callwright.errors import MissingExtra, UsageError
 from callwright_plugins.mcp_servers import wire
+from callwright_plugins.mcp_servers.probing.probe import probe
+from callwright_plugins.mcp_servers.probing.report import Report
 from callwright_plugins.mcp_servers.serving.record import read_record
 from callwright_plugins.mcp_servers.wrapping.environment import MCPEnvironment
 
@@ -32,6 +37,19 @@ def run(callwright_words: list[str], servers: Path, child_environment: dict[str,
             timeout=300,
             **more,
         )
+
+    return run
+
+
+@pytest.fixture
+def here(callwright_words: list[str], servers: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The same in this process, which has imported everything."""
+    monkeypatch.chdir(servers)
+    monkeypatch.syspath_prepend(servers)
+
+    def run(*words: str) -> Result:
+        given = [*callwright_words[callwright_words.index("callwright") + 1 :], *words]
+        return CliRunner().invoke(root_command, given, obj=App(), catch_exceptions=False)
 
     return run
 
@@ -150,23 +168,33 @@ def test_who_asks_for_a_version_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
         (["shelf", "--stdio", "--idle", "-5"], 2, "'--idle'"),
     ],
 )
-def test_mistakes_are_said_in_a_line(run: Any, words: list[str], status: int, message: str) -> None:
-    done = run("env", "serve", *words)
-    assert done.returncode == status
+def test_mistakes_are_said_in_a_line(here: Any, words: list[str], status: int, message: str) -> None:
+    done = here("env", "serve", *words)
+    assert done.exit_code == status
     assert message in done.stderr or "option" in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
 
 
-def test_probe(run: Any, servers: Path, tmp_path: Path) -> None:
+def test_probe(here: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As text and as JSON, of one probe."""
+    made: list[tuple[Any, Report]] = []
+
+    def once(*target: Any, **options: Any) -> Report:
+        if not made:
+            made.append(((target, options), probe(*target, **options)))
+        assert made[0][0] == (target, options)
+        return made[0][1]
+
+    monkeypatch.setattr("callwright_plugins.mcp_servers.probing.probe.probe", once)
     calls = tmp_path / "calls.jsonl"
     calls.write_text('{"tool": "add_note", "arguments": {"text": "canary"}}\n{"tool": "list_notes"}\n')
     words = ["--calls", str(calls), "--time-limit", "0.5", sys.executable, "odd_server.py", "liar", "{workspace}"]
-    done = run("env", "probe", *words)
-    assert done.returncode == 0, done.stderr
+    done = here("env", "probe", *words)
+    assert done.exit_code == 0, done.stderr
     for text in ("meta       leaks", "process    isolated", 'isolation = "process"', "list_notes: changed", "clock: "):
         assert text in done.stdout
-    done = run("env", "probe", "--json", *words)
+    done = here("env", "probe", "--json", *words)
     report = json.loads(done.stdout)
     assert {rung["isolation"]: rung["verdict"] for rung in report["rungs"]} == {"meta": "leaks", "process": "isolated"}
     assert [finding["tool"] for finding in report["not_read_only"]] == ["list_notes"]
@@ -181,9 +209,9 @@ def test_probe(run: Any, servers: Path, tmp_path: Path) -> None:
         ([sys.executable, "odd_server.py", "dead"], 1, "never starts"),
     ],
 )
-def test_probes_that_cannot_be(run: Any, words: list[str], status: int, message: str) -> None:
-    done = run("env", "probe", *words)
-    assert done.returncode == status
+def test_probes_that_cannot_be(here: Any, words: list[str], status: int, message: str) -> None:
+    done = here("env", "probe", *words)
+    assert done.exit_code == status
     assert message in done.stderr
     assert "Traceback" not in done.stderr
 

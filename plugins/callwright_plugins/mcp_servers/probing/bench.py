@@ -55,6 +55,8 @@ class Bench:
     succeeded: list[ProbeCall] = field(factory=list)
     #: Calls that show the state, leave it as it is and answer twice alike.
     observers: list[ProbeCall] = field(factory=list)
+    #: A process in which the script was run, and nothing else.
+    used: Runner | None = None
 
     async def connection(self, workspace: Workspace | None = None) -> Connection:
         """A new process (or connection), in a scratch folder of its own."""

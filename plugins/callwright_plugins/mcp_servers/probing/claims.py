@@ -11,7 +11,7 @@ from callwright_plugins.mcp_servers.probing.runner import Calls, View, fingerpri
 
 
 async def check_determinism(bench: Bench, report: Report) -> None:
-    """Run the script in two fresh processes and compare every answer."""
+    """Run the script in two fresh processes and compare every answer. The second one is kept for who comes next."""
     outcomes: list[list[tuple[str, str]]] = []
     for _ in range(2):
         runner = await bench.process()
@@ -19,7 +19,9 @@ async def check_determinism(bench: Bench, report: Report) -> None:
         for name, arguments in bench.script:
             outcome = await runner.call(name, arguments)
             outcomes[-1].append((fingerprint(outcome), in_short(json.dumps(outcome.value or outcome.message))))
-        await bench.stop(runner.connection)
+        if bench.used is not None:
+            await bench.stop(bench.used.connection)
+        bench.used = runner
     found: dict[str, ToolFinding] = {}
     for call, one, other in zip(bench.script, *outcomes, strict=True):
         if one[0] != other[0]:

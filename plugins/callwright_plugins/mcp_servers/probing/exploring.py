@@ -93,9 +93,11 @@ async def _try(bench: Bench, runner: Runner, inventor: Inventor, name: str, argu
 
 async def find_observers(bench: Bench, report: Report) -> None:
     """Find calls that show the state and leave it as it is, in a process in which the script was run."""
-    runner = await bench.process()
-    for name, arguments in bench.script:
-        await runner.call(name, arguments)
+    runner, bench.used = bench.used, None
+    if runner is None or not runner.connection.alive:
+        runner = await bench.process()
+        for name, arguments in bench.script:
+            await runner.call(name, arguments)
     candidates = [call for call in bench.reading() if call[0] not in report.unstable]
     kept = [call for call in candidates if await _repeats(runner, call)]
     for call in list(kept):
