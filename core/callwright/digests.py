@@ -63,7 +63,7 @@ def _canonical(value: Any) -> Any:
 
 
 def _fields(value: Any) -> Any:
-    kind = type(value)
+    kind: Any = type(value)
     if hasattr(value, "model_dump"):
         return value.model_dump()
     names = _names(kind)  # declared fields only: what an object remembers to save time is not its state
