@@ -9,6 +9,7 @@ from dataclasses import fields, is_dataclass
 from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from functools import lru_cache
 from pathlib import PurePath
 from typing import Any, Final
 from uuid import UUID
@@ -17,6 +18,8 @@ import attrs
 
 #: Python writes integers of more than 4,300 digits in hexadecimal only; those have 14,284 bits.
 _WRITABLE_BITS: Final = 14_000
+_AS_THEY_ARE: Final = frozenset({type(None), bool, float, str})
+_TEXT: Final = frozenset({str})
 #: Types whose text says everything.
 _SPEAKING: Final = (date, time, timedelta, Decimal, UUID, PurePath, complex)
 
@@ -31,10 +34,15 @@ def digest_of(value: Any) -> str:
 
 
 def _canonical(value: Any) -> Any:
-    if value is None or type(value) in (bool, float, str):
+    kind = type(value)
+    if kind in _AS_THEY_ARE:
         return value
-    if type(value) is int:
+    if kind is int:
         return value if value.bit_length() < _WRITABLE_BITS else {"integer": hex(value)}
+    if kind is list or kind is tuple:  # before isinstance, which takes long to say what nearly nothing is
+        return [inner if type(inner) in _AS_THEY_ARE else _canonical(inner) for inner in value]
+    if kind is dict and _TEXT.issuperset(map(type, value)):
+        return {key: inner if type(inner) in _AS_THEY_ARE else _canonical(inner) for key, inner in value.items()}
     if isinstance(value, Enum):
         return {"enum": type(value).__qualname__, "name": value.name}
     if isinstance(value, str | int | float):  # subclasses
@@ -55,17 +63,24 @@ def _canonical(value: Any) -> Any:
 
 
 def _fields(value: Any) -> Any:
-    kind = type(value)
+    kind: Any = type(value)
     if hasattr(value, "model_dump"):
         return value.model_dump()
-    if is_dataclass(kind):  # declared fields only: what an object remembers to save time is not its state
-        return {field.name: getattr(value, field.name) for field in fields(kind)}
-    if attrs.has(kind):
-        return {attribute.name: getattr(value, attribute.name) for attribute in attrs.fields(kind)}
+    names = _names(kind)  # declared fields only: what an object remembers to save time is not its state
+    if names is not None:
+        return {name: getattr(value, name) for name in names}
     state = value.__getstate__()
     if callable(value) or (state is None and not hasattr(value, "__dict__")):
         raise TypeError(f"no digest can be made of a {kind.__qualname__}: it has neither fields nor a text form")
     return state
+
+
+@lru_cache(maxsize=1024)
+def _names(kind: type[Any]) -> tuple[str, ...] | None:
+    """The declared fields of a class; ``None`` if it declares none."""
+    if is_dataclass(kind):
+        return tuple(field.name for field in fields(kind))
+    return tuple(attribute.name for attribute in attrs.fields(kind)) if attrs.has(kind) else None
 
 
 def _sorted(values: Any) -> list[Any]:
