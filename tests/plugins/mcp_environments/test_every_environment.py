@@ -85,7 +85,7 @@ def test_scenarios_are_large_named_and_repeatable(name: str) -> None:
         sizes[scenario] = sum(map(len, first.tables.values()))
     assert sizes["typical"] >= 300
     assert sizes["sparse"] < sizes["typical"]
-    larger = cw.environment(name, scale=2)
+    larger = cw.environment(name, scale=3)
     assert sum(map(len, larger.base("typical", 5).tables.values())) > 1.5 * sizes["typical"]  # type: ignore[attr-defined]
 
 
@@ -168,16 +168,16 @@ def test_helpers_are_hidden(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_hundred_interleaved_sessions_do_not_meet(name: str) -> None:
+def test_a_thousand_interleaved_sessions_do_not_meet(name: str) -> None:
     environment = made(name)
     calls = script(name, "typical", 1)[:8]
     rng = random.Random(name)
     base = environment.base("typical", 0)
     total = base.total
-    sessions = [environment.open("typical", 0) for _ in range(100)]
-    turns = [number for number in range(100) for _ in calls]
+    sessions = [environment.open("typical", 0) for _ in range(1000)]
+    turns = [number for number in range(1000) for _ in calls]
     rng.shuffle(turns)
-    done = [0] * 100
+    done = [0] * 1000
     for number in turns:
         tool, arguments = calls[done[number]]
         sessions[number].call(tool, copy_json(arguments))
