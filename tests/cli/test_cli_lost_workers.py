@@ -18,7 +18,7 @@ def text(tool: str) -> str:
     return cw.parser("json").render(cw.Program((cw.Call(0, tool, {"x": 1}),)))
 
 
-@pytest.mark.parametrize(("tool", "why"), [("kill", "killed by SIGKILL"), ("hang", "no result after 1 s")])
+@pytest.mark.parametrize(("tool", "why"), [("kill", "killed by SIGKILL"), ("hang", "no result after 2 s")])
 def test_a_row_that_costs_its_workers_is_set_aside_and_the_others_are_scored(
     start: Start, tmp_path: Path, tool: str, why: str
 ) -> None:
@@ -26,7 +26,7 @@ def test_a_row_that_costs_its_workers_is_set_aside_and_the_others_are_scored(
     source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     rows = [{"id": n, "task": "train-1", "completion": text(tool if n == 30 else "double")} for n in range(60)]
     source.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    options = ("--corpus", "lethal-sums-v1", "--recipe", "sums", "-o", target, "--workers", "2", "--stuck-after", "1")
+    options = ("--corpus", "lethal-sums-v1", "--recipe", "sums", "-o", target, "--workers", "2", "--stuck-after", "2")
     process = start("score", source, *options, "--isolation", "none")
     _, errors = process.communicate()
     assert process.returncode == 1
