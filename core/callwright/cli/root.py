@@ -173,7 +173,8 @@ class LazyGroup(click.Group):
         if name.startswith("-") or self.get_command(ctx, name) is not None or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
         here = self.list_commands(ctx)
-        inside = [] if self.prefix else [path for path in self._table(ctx) if path.endswith(f" {name}")]  # "mcp probe"
+        # "probe" alone is meant as "env probe"; inside of a group nothing of another one is.
+        inside = [] if self.prefix else [path for path in self._table(ctx) if path.endswith(f" {name}")]
         near = inside or difflib.get_close_matches(name, here, n=1)
         known = f" Known: {', '.join(here)}." if self.prefix else ""
         meant = f" Did you mean {' or '.join(map(repr, near[:3]))}?" if near else known

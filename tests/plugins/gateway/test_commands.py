@@ -72,18 +72,18 @@ def callwright(*words: str) -> list[str]:
 
 def test_an_agent_is_evaluated_and_goes_on_where_it_was(server: list[str], tmp_path: Path) -> None:
     command = callwright(
-        "evaluate", "--corpus", "toolworld-mini-v1", "--ir", "hermes", "--split", "evaluation", "--limit", "2",
+        "evaluate", "--corpus", "toolworld-mini-v1", "--ir", "hermes", "--split", "evaluation", "--limit", "3",
         "--turns", "5", "--agent", f"{sys.executable} {AGENT}", *server, "-o", str(tmp_path / "e"), "--json",
     )  # fmt: skip
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr
     found = json.loads(made.stdout)
-    assert found["n"] == 2
+    assert found["n"] == 3
     assert "sk-secret" not in made.stdout + made.stderr
     again = subprocess.run(command, capture_output=True, text=True, check=False)
     assert json.loads(again.stdout)["overall"] == found["overall"]
     rows = [json.loads(line) for line in (tmp_path / "e" / "verdicts.jsonl").read_text().splitlines()]
-    assert len(rows) == 2
+    assert len(rows) == 3
 
 
 def test_an_agent_may_read_what_its_calls_came_to(server: list[str], tmp_path: Path) -> None:

@@ -64,6 +64,27 @@ for line in sys.stdin:
         result = answer(asked["method"], asked.get("params") or {})
         print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
 """
+#: The same tools by the SDK, for what it sends of tools whose author says nothing.
+BY_SDK = """
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer("depot")
+
+
+@server.tool()
+def list_items() -> list[dict]:
+    \"\"\"All items of the depot with how many there are.\"\"\"
+    return [{"item": "bolt", "count": 5}, {"item": "nut", "count": 2}]
+
+
+@server.tool()
+def take(item: str, count: int) -> dict:
+    \"\"\"Take some of an item out of the depot.\"\"\"
+    return {"item": item, "count": count}
+
+
+server.run()
+"""
 
 
 @pytest.fixture
@@ -73,8 +94,8 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def synthesize(hints: str, *words: str) -> Result:
-    Path("depot.py").write_text(SERVER.replace("{hints}", hints), encoding="utf-8")
+def synthesize(hints: str, *words: str, server: str = SERVER) -> Result:
+    Path("depot.py").write_text(server.replace("{hints}", hints), encoding="utf-8")
     # Nothing of other environments is wanted, which would have to be explored, too.
     chosen = ("calls=8", "gates=false", "distractors=0", "abstentions=0", "irrelevance=0", "several_servers=0")
     given = [word for one in chosen for word in ("--synthesizer-option", one)]
@@ -89,8 +110,11 @@ def called(folder: Path) -> set[str]:
     return {call["tool"] for stage in stages for call in stage["asked"]["calls"]}
 
 
-def test_nothing_is_called_without_leave_and_the_ways_out_are_named(made: Path) -> None:
-    done = synthesize("")
+@pytest.mark.parametrize("server", [SERVER, BY_SDK], ids=["plain", "by the SDK"])
+def test_nothing_is_called_without_leave_and_the_ways_out_are_named(made: Path, server: str) -> None:
+    if server == BY_SDK:
+        pytest.importorskip("mcp.server.mcpserver", reason="the server is written for mcp 2")
+    done = synthesize("", server=server)
     assert done.exit_code == 2
     said = done.output + str(done.exception)
     assert "none of the 2 tools of 'mcp' may be called (list_items, take)" in said
