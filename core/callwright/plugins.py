@@ -419,8 +419,13 @@ class Registry:
             except (CallwrightError, OSError, MemoryError):
                 raise
             except (Exception, SystemExit) as error:
-                if options and isinstance(error, TypeError | ValueError):  # most likely about one of them
+                if options and isinstance(error, ValueError):  # most likely about one of them
                     raise UsageError(f"{kind} {name!r}: {error}") from error
+                if options and isinstance(error, TypeError):  # an option of the wrong type, or a slip of the plugin's
+                    raise UsageError(
+                        f"{kind} {name!r} with {', '.join(options)}: {error}. If the options are right, this is a bug "
+                        f"of plugin {spec.plugin!r} (where: run it again as callwright --traceback …)"
+                    ) from error
                 raise _not_made(spec, kind, error) from error
             if made is None:
                 raise PluginError(

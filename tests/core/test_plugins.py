@@ -572,3 +572,16 @@ def test_what_a_factory_says_of_an_option_is_the_users_to_mend() -> None:
         registry.create("parser", "sized", size=10)
     with pytest.raises(FileNotFoundError):
         registry.create("parser", "sized", size=2)
+
+
+def test_an_option_of_the_wrong_type_may_be_the_users_or_the_plugins_slip() -> None:
+    def sized(size: int = 1, key: str = "") -> object:
+        return size + key  # type: ignore[operator]  # the plugin's own slip
+
+    registry = registry_with(parsers=[cw.Lazy("sized", sized)])
+    with pytest.raises(cw.UsageError, match=r"parser 'sized' with size, key: .*int.*str") as caught:
+        registry.create("parser", "sized", size=2, key="hidden")
+    assert "If the options are right, this is a bug of plugin 'mine'" in str(caught.value)
+    assert "hidden" not in str(caught.value)
+    with pytest.raises(PluginError, match="plugin 'mine': making the parser 'sized' raised TypeError"):
+        registry.create("parser", "sized")

@@ -205,6 +205,19 @@ def test_a_scenario_that_raises_is_named_with_the_environment_whose_bug_it_is() 
     assert said.endswith("This is a bug of the environment 'ruin'")
 
 
+def test_two_rows_of_one_key_are_told_with_the_world_that_they_stand_in() -> None:
+    def rows(rng: random.Random, scale: float) -> Iterator[Book]:
+        yield Book("B00001", "One", "S1", 1)
+        yield Book("B00001", "Another", "S1", 1)
+
+    twice = cw.StatefulEnvironment("twice", rows=[], tools=[], scenarios={"night": cw.Scenario(rows, "dark")})
+    with pytest.raises(cw.errors.DataError, match="two rows of 'books'") as raised:
+        twice.open(seed=7)
+    assert str(raised.value) == (
+        "environment 'twice', scenario 'night', seed 7: two rows of 'books' have the key 'B00001'"
+    )
+
+
 def test_secrets_are_marked_and_models_not_told() -> None:
     assert secret.spec.sensitive
     assert not lend.spec.sensitive

@@ -48,7 +48,7 @@ from callwright.environments.stateful.session import StatefulSession
 from callwright.environments.stateful.tools import Toolsets, check_toolsets, ready_function
 from callwright.environments.undeclared import bugs_of, holds_foreign
 from callwright.environments.world import World
-from callwright.errors import NameClash, UnknownName, UsageError
+from callwright.errors import DataError, NameClash, UnknownName, UsageError
 from callwright.pickling import ByName, need_name
 from callwright.tools.spec import FunctionTool, ToolSpec
 
@@ -202,7 +202,10 @@ class StatefulEnvironment(ByName, Environment):
         made = self.scenarios[scenario]
         with bugs_of(self._name, f"the scenario {scenario!r}"):
             rows = made.build(Random(f"{self.drawn_as}/{scenario}/{seed}"), self.scale)
-            base = Base(rows, now=made.now, seed=seed, kinds=self.kinds)
+            try:
+                base = Base(rows, now=made.now, seed=seed, kinds=self.kinds)
+            except DataError as error:
+                raise DataError(f"environment {self._name!r}, scenario {scenario!r}, seed {seed}: {error}") from error
         base.origin = _base_of, (self, scenario, seed)
         return base
 
