@@ -1,11 +1,8 @@
 """JSON as several forms need it: strict, bounded, with a value instead of an exception for every defect.
 
-The standard library's scanner does the reading, because it keeps integers exact and calls back for numbers and
+The standard library's scanner does the reading, because it keeps integers exact and calls back for pairs and
 constants. What it lets pass is refused here: duplicate keys, ``NaN`` and infinities (``1e999`` included), halves of
 surrogate pairs, numbers and nestings without bound. Positions are worked out only after something went wrong.
-
-That no key stands twice is seen by counting: each key of the text has its colon, so a value with as many members as
-the text has colons has lost none. A callback for each object, which the scanner would make, takes twice as long.
 """
 
 from __future__ import annotations
@@ -13,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from callwright.errors import CannotExpress
@@ -28,7 +25,6 @@ WHITE_SPACE: Final = " \t\n\r"
 # A string that is never closed runs to the end of the text, so that its rest is not scanned again and again.
 _TOKEN: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{}:,]|[^\s"\[\]{}:,]++', re.DOTALL)
 _BRACKET: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
-_KEY_END: Final = re.compile(f'"[{WHITE_SPACE}]*+:')
 _ESCAPED_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -51,6 +47,10 @@ class _Refused(Exception):
         self.code, self.message, self.at = code, message, at
 
 
+class _DuplicateKey(Exception):
+    pass
+
+
 def decode(text: str, start: int, nesting: int) -> Any:
     """The value of a JSON text, a :class:`Duplicated` value or a :class:`callwright.ParseFailure`.
 
@@ -63,16 +63,18 @@ def decode(text: str, start: int, nesting: int) -> Any:
         if deep is not None:
             return deep
     try:
-        value = _read(text)
-        members = _members(value)
+        value = _read(text, _STRICT)
+    except _DuplicateKey:
+        value = _DuplicateKey
     except (json.JSONDecodeError, _Refused, RecursionError) as error:
         return _explain(error, text, start)
-    # Colons inside of strings are counted too: then those that follow a quote are, and then keys are looked at.
-    if members != text.count(":") and members != len(_KEY_END.findall(text)):
-        found = _outermost_duplicate(text)
-        if found is not None:
-            depth, key, (first, last) = found
-            value = Duplicated(value, depth, key, (start + first, start + last))
+    if value is _DuplicateKey:  # the rest of the text has to be read too before anything is said about its keys
+        try:
+            value = _read(text, _KEEPING_LAST)
+        except (json.JSONDecodeError, _Refused, RecursionError) as error:
+            return _explain(error, text, start)
+        depth, key, (first, last) = _outermost_duplicate(text)
+        value = Duplicated(value, depth, key, (start + first, start + last))
     half = None if text.isascii() else SURROGATE.search(text)
     if half is None and "\\u" in text and _ESCAPED_SURROGATE.search(text):
         half = _escaped_half(text)
@@ -143,26 +145,8 @@ def _too_deep(text: str, start: int, nesting: int) -> ParseFailure | None:
     return None
 
 
-def _members(value: Any) -> int:
-    """How many members the objects of a value have together."""
-    kind = type(value)
-    if kind is dict:
-        count, inside = len(value), value.values()
-    elif kind is list:
-        count, inside = 0, value
-    else:
-        return 0
-    for inner in inside:
-        kind = type(inner)
-        if kind is dict or kind is list:
-            count += _members(inner)
-    return count
-
-
-def _outermost_duplicate(text: str) -> tuple[int, str, Span] | None:
-    """Depth, key and span of a key that its object already has: of the least nested in valid JSON, the first. ``None``
-    if all keys differ.
-    """
+def _outermost_duplicate(text: str) -> tuple[int, str, Span]:
+    """Depth, key and span of a key that its object already has: of the least nested in valid JSON, the first."""
     found: tuple[int, str, Span] | None = None
     open_objects: list[set[str] | None] = []
     previous = ""
@@ -178,6 +162,7 @@ def _outermost_duplicate(text: str) -> tuple[int, str, Span] | None:
                 found = len(open_objects), key, token.span()
             open_objects[-1].add(key)
         previous = symbol
+    assert found is not None, "the scanner reported a duplicate key, but there is none"
     return found
 
 
@@ -195,10 +180,10 @@ def _escaped_half(text: str) -> re.Match[str] | None:
     return None
 
 
-def _read(text: str) -> Any:
+def _read(text: str, decoder: json.JSONDecoder) -> Any:
     body = text.strip(WHITE_SPACE)
     try:
-        value, end = _scan(body, 0)
+        value, end = decoder.scan_once(body, 0)  # type: ignore[attr-defined]
     except StopIteration as stop:  # as the decoder says it
         raise json.JSONDecodeError("Expecting value", body, stop.value) from None
     if end != len(body):
@@ -218,6 +203,13 @@ def _explain(error: json.JSONDecodeError | _Refused | RecursionError, text: str,
     at = len(text) - len(text.lstrip(WHITE_SPACE)) + error.pos
     message = f"the body is not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}"
     return ParseFailure("syntax", "invalid_json", message, (start + at, start + min(at + 1, len(text))))
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _DuplicateKey
+    return found
 
 
 def _integer(digits: str) -> int:
@@ -246,10 +238,10 @@ def _constant(word: str) -> Any:
     raise _Refused("invalid_json", f"{word} is not a JSON value", word)
 
 
-#: What the standard library's decoder reads with: of equal keys of an object the last is kept.
-_scan: Final[Callable[[str, int], tuple[Any, int]]] = json.JSONDecoder(  # type: ignore[attr-defined]
-    parse_int=_integer, parse_float=_real, parse_constant=_constant
-).scan_once
+_STRICT: Final = json.JSONDecoder(
+    object_pairs_hook=_pairs, parse_int=_integer, parse_float=_real, parse_constant=_constant
+)
+_KEEPING_LAST: Final = json.JSONDecoder(parse_int=_integer, parse_float=_real, parse_constant=_constant)
 
 
 def kind(value: Any) -> str:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
 from multiprocessing import get_context
 from typing import Any, Final
 
 from callwright.digests import digest_of
-from callwright.errors import CallwrightError
+from callwright.errors import CallwrightError, InfrastructureFailure
 from callwright.plugins import default_registry
 from callwright.training.synthesis.units import Rejected
 from callwright.walk.tasks import Task
@@ -74,7 +75,8 @@ def replayed_elsewhere(tasks: Iterable[Task], advance: Callable[[int], None] | N
     """Replay the references in a fresh process, where hashes fall otherwise, and hold what they come to against here.
 
     One process makes all of them; ``advance`` is told how many are done. ``None`` for each that is the same, and for
-    what cannot be tried here either.
+    what cannot be tried here either. Raises :class:`callwright.errors.InfrastructureFailure` where that process ends
+    too soon.
     """
     verdicts: list[Rejected | None] = []
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
@@ -82,7 +84,14 @@ def replayed_elsewhere(tasks: Iterable[Task], advance: Callable[[int], None] | N
         while batch := list(islice(rest, _AT_A_TIME)):
             there = pool.submit(_fingerprints, batch)
             here = _fingerprints(batch)
-            verdicts += map(_compared, here, there.result())
+            try:
+                verdicts += map(_compared, here, there.result())
+            except BrokenProcessPool as error:
+                raise InfrastructureFailure(
+                    f"the process that replays references ended after {len(verdicts)} tasks, in the middle of its "
+                    "work: it was killed, ran out of memory, or cannot import this program (a script needs an "
+                    'if __name__ == "__main__")'
+                ) from error
             if advance is not None:
                 advance(len(batch))
     return verdicts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import subprocess
 import sys
 from collections import Counter
 from functools import cache
@@ -236,3 +237,15 @@ def test_what_differs_from_process_to_process_is_found_in_another_one() -> None:
     assert same is None
     assert other is not None
     assert other.reason == "another end in another process"
+
+
+def test_a_process_that_cannot_replay_is_said_to_have_ended() -> None:
+    """Read from standard input, a program is no file that another process could import."""
+    program = (
+        "from callwright_plugins.synthesis.gates.replay import replayed_elsewhere\n"
+        "from callwright_plugins.worlds_mini.corpus import WorldsMini\n"
+        f"replayed_elsewhere([WorldsMini().task({IDS[0]!r})])\n"
+    )
+    done = subprocess.run([sys.executable, "-"], input=program, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "the process that replays references ended after 0 tasks" in done.stderr.splitlines()[-1]
