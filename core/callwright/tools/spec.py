@@ -6,19 +6,24 @@ import inspect
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from types import CoroutineType, FunctionType
-from typing import TYPE_CHECKING, Annotated, Any, overload
+from typing import TYPE_CHECKING, Any, Final, overload
 
 from attrs import evolve, field, frozen
 
-from callwright.errors import DataError, UsageError
+from callwright.errors import DataError, UnknownName, UsageError
 from callwright.machines.awaiting import finished
 from callwright.pickling import cannot_be_found, fields_of, named
 from callwright.tools.reading import SENSITIVE, holds_mark, without_marks
+from callwright.tools.signatures import argument_model, parameters_schema, result_schema, result_writer, signature_of
 
 if TYPE_CHECKING:
     from callwright.tools.compiled import CompiledTool
 
 OPEN_OBJECT: dict[str, Any] = {"type": "object", "properties": {}}
+#: What :func:`tool` is told of a function beside what it is called.
+ANNOTATIONS: Final = (
+    "read_only", "destructive", "idempotent", "discovery", "sensitive", "hidden", "cost", "latency", "irreversible",
+)  # fmt: skip
 
 
 @frozen(slots=False)
@@ -222,14 +227,11 @@ class FunctionTool:
 
     @cached_property
     def _arguments(self) -> Any:
-        return _argument_model(self.function, self.spec.name)
+        return argument_model(self.function, self.spec.name)
 
     @cached_property
-    def _result(self) -> Any:
-        from pydantic import TypeAdapter
-
-        hints = inspect.signature(self.function, eval_str=True)
-        return TypeAdapter(Any if hints.return_annotation is inspect.Parameter.empty else hints.return_annotation)
+    def _result(self) -> Callable[[Any], Any]:
+        return result_writer(inspect.signature(self.function, eval_str=True).return_annotation)
 
     def call(self, state: Any, arguments: dict[str, Any]) -> Any:
         """Run the function on JSON arguments and return a JSON value.
@@ -238,20 +240,20 @@ class FunctionTool:
         """
         from pydantic import ValidationError
 
-        model, names = self._arguments
+        model, names, filled = self._arguments
         try:
             checked = model.model_validate(arguments)
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False, include_input=False)[0]
             place = ".".join(map(str, first["loc"]))
             raise ArgumentError(f"{self.spec.name}.{place}: {first['msg']}" if place else first["msg"]) from error
-        values = {names[field]: getattr(checked, field) for field in checked.model_fields_set}
+        values = {names[field]: getattr(checked, field) for field in checked.model_fields_set | filled}
         result = self.function(state, **values) if self.state else self.function(**values)
         if type(result) is CoroutineType:
             result = finished(result)
         if result is None or isinstance(result, str | int | float | bool):
             return result
-        return self._result.dump_python(result, mode="json")
+        return self._result(result)
 
 
 def _tool_named(module: str, qualified_name: str) -> FunctionTool:
@@ -268,29 +270,6 @@ def _tool_named(module: str, qualified_name: str) -> FunctionTool:
 
 def _tool_like(tool: FunctionTool, spec: ToolSpec, state: str | None) -> FunctionTool:
     return FunctionTool(spec, tool.function, state)
-
-
-def _argument_model(function: Callable[..., Any], name: str) -> tuple[Any, dict[str, str]]:
-    """A pydantic model of a function's arguments, and which argument each of its fields is.
-
-    The fields have names of their own, because pydantic does not take every name (``copy``, ``json``, ``_x``).
-    """
-    from pydantic import ConfigDict, Field, create_model
-
-    fields: dict[str, Any] = {}
-    names: dict[str, str] = {}
-    for parameter in inspect.signature(function, eval_str=True).parameters.values():
-        if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
-            continue
-        if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
-            raise UsageError(f"tool {name!r}: *args and **kwargs have no schema; name every parameter")
-        if parameter.annotation is inspect.Parameter.empty:
-            raise UsageError(f"tool {name!r}: parameter {parameter.name!r} has no type annotation")
-        default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-        inner = f"argument_{len(fields)}"
-        fields[inner] = (Annotated[parameter.annotation, Field(alias=parameter.name)], default)
-        names[inner] = parameter.name
-    return create_model(name, __config__=ConfigDict(extra="forbid"), **fields), names
 
 
 @overload
@@ -328,30 +307,35 @@ def tool(
 
     A positional-only first parameter receives the session's state and is not part of the schema. An ``async def``
     function is awaited in an event loop of its own thread, and cancelled when it is over its time limit. Raises
-    :class:`callwright.UsageError` for a parameter without annotation, and for an async generator.
+    :class:`callwright.UsageError` for a parameter without annotation, for a type of which there is no schema, and for
+    an async generator.
     """
+    for option in annotations:
+        if option not in ANNOTATIONS:
+            raise UnknownName(
+                "option of callwright.tool", option, ("name", "description", "result_field", *ANNOTATIONS)
+            )
 
     def wrap(target: Callable[..., Any]) -> FunctionTool:
-        from pydantic import TypeAdapter
-
         from callwright.tools.descriptions import flowing, tidied
         from callwright.tools.schema_dialects import inline_definitions
 
+        if isinstance(target, FunctionTool):
+            raise UsageError(f"{target.spec.name!r} is a tool already")
+        tool_name = name or getattr(target, "__name__", "")
+        if not tool_name:
+            raise UsageError(f"a tool made of {target!r:.80} needs a name: callwright.tool(name=…)(…)")
         if inspect.isasyncgenfunction(target):
             raise UsageError(
-                f"tool {target.__name__!r} is an async generator; a call has one result: return it in place of yield"
+                f"tool {tool_name!r} is an async generator; a call has one result: return it in place of yield"
             )
-        signature = inspect.signature(target, eval_str=True)
+        signature = signature_of(target, tool_name)
         positional = [p for p in signature.parameters.values() if p.kind is inspect.Parameter.POSITIONAL_ONLY]
         if len(positional) > 1:
-            raise UsageError(f"tool {target.__name__!r}: only the first parameter, the state, may be positional-only")
-        tool_name = name or target.__name__
-        model, _ = _argument_model(target, tool_name)
-        parameters = tidied(inline_definitions(model.model_json_schema()))
-        returned = signature.return_annotation
-        result = None
-        if returned is not inspect.Signature.empty and returned is not Any:
-            result = tidied(inline_definitions(TypeAdapter(returned).json_schema(mode="serialization")))
+            raise UsageError(f"tool {tool_name!r}: only the first parameter, the state, may be positional-only")
+        parameters = tidied(inline_definitions(parameters_schema(target, tool_name)))
+        returned = result_schema(signature.return_annotation, tool_name)
+        result = None if returned is None else tidied(inline_definitions(returned))
         annotations["sensitive"] = bool(annotations.get("sensitive")) or holds_mark(parameters, SENSITIVE)
         spec = ToolSpec(
             name=tool_name,

@@ -25,7 +25,7 @@ from callwright.language.program import Program
 from callwright.tools.spec import ToolSpec
 from callwright.tools.validation import Validation, validate
 from callwright.walk.calls.handles import all_with_handles
-from callwright.walk.calls.parsing import parsed, parser_bug
+from callwright.walk.calls.parsing import check_parsed, parsed, parser_bug
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress
 from callwright.walk.execution import STRICT, Execution, ExecutionRules, unresolved
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 _NOTHING = Completion("")
 _NO_CALLS = Program()
+_NOTHING_WRITTEN = ParseFailure("envelope", "no_completion", "nothing was written", (0, 0))
 _has_one_block = lru_cache(maxsize=256)(lambda kind: issubclass(kind, OneBlock))
 
 
@@ -87,9 +88,15 @@ class Attempt:
         *,
         said: Iterable[Said | None] = (),
     ) -> None:
-        """``said`` is what the task's user said and did after each completion, where it is known."""
-        if isinstance(parser, str):  # elsewhere a name will do; here it would be a reward's bug when it is scored
+        """``said`` is what the task's user said and did after each completion, where it is known.
+
+        Raises :class:`callwright.UsageError` for a task, a completion or a form that is something else: it would be a
+        reward's bug when it is scored.
+        """
+        if isinstance(parser, str):  # elsewhere a name will do
             raise UsageError(f"an attempt takes a form itself, not its name: callwright.parser({parser!r})")
+        if type(task) is not Task and not isinstance(task, Task):
+            raise UsageError(f"an attempt takes a task itself, not {task!r:.80}: callwright.corpus(…).task(id) has it")
         self.task = task
         self.parser = parser
         self.conditions = conditions
@@ -100,7 +107,7 @@ class Attempt:
             if completion.truncated:
                 self.truncated = True
         else:
-            self._completions = tuple(Completion(one) if isinstance(one, str) else one for one in completion)
+            self._completions = _each(completion)
             self.truncated = self.completion.truncated
         if said:
             self._said = tuple(said)
@@ -235,7 +242,13 @@ class Attempt:
                 try:
                     found = self.parser.parse(completion.text)
                 except Exception as error:
-                    raise parser_bug(self.parser, completion, self.task, error) from error
+                    what = f"raised {type(error).__name__}: {error}"
+                    raise parser_bug(self.parser, completion, self.task, what) from error
+                kind = type(found)
+                if kind is not Program and kind is not ParseFailure:
+                    check_parsed(self.parser, completion, self.task, found)
+            elif not self._completions:
+                found = _NOTHING_WRITTEN
             elif len(self.parts) == 1:
                 found = self.parts[0]
             else:
@@ -513,3 +526,18 @@ class Attempt:
             elif turn.calls:
                 ended = ""
         return ended
+
+
+def _each(completions: object) -> tuple[Completion, ...]:
+    """The completions of several turns. Raises :class:`callwright.UsageError` for anything else."""
+    if not isinstance(completions, Iterable) or isinstance(completions, Mapping | bytes | bytearray):
+        raise UsageError(f"a completion is a text, a Completion or a list of them, one a turn, not {completions!r:.80}")
+    found = []
+    for one in completions:
+        if not isinstance(one, str | Completion):
+            raise UsageError(
+                f"a turn is a text or a Completion, not {one!r:.80}; what agents say in messages is scored by "
+                "callwright.scorer(…) or told to Attempt.told(…)"
+            )
+        found.append(Completion(one) if isinstance(one, str) else one)
+    return tuple(found)

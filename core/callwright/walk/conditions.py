@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from contextlib import closing
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, field, frozen
+from attrs import Attribute, evolve, field, frozen
 
+from callwright.errors import UsageError
 from callwright.walk.execution import STRICT, Caller, Execution, ExecutionRules, execute
 from callwright.walk.limits import SINGLE_TURN, TurnLimits
 
@@ -37,6 +38,18 @@ class Progress:
     total_steps: int
 
 
+def _checked_limit(_: Any, __: Attribute[Any], limit: object) -> None:
+    if limit is None:
+        return
+    if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0:
+        raise UsageError(f"time_limit is a number of seconds, inf for none, not {limit!r:.40}")
+
+
+def _checked_isolation(_: Any, __: Attribute[Any], isolation: object) -> None:
+    if isolation is not None and isolation not in ("auto", "process", "none"):
+        raise UsageError(f'isolation is "auto", "process" or "none", not {isolation!r:.40}')
+
+
 @frozen
 class Conditions:
     """One value for everything that holds for all attempts of a pipeline.
@@ -51,14 +64,17 @@ class Conditions:
     ``clock`` is how time moves in the sessions of tasks that name no clock themselves, ``hazards`` are what calls meet
     in those of tasks that name none. ``users`` makes the users of tasks; ``None`` is by the registry of the process.
     What they draw, they draw from ``seed``, too.
+
+    Raises :class:`callwright.UsageError` for a ``time_limit`` or an ``isolation`` that is something else: tools that
+    were to run elsewhere would run here.
     """
 
     seed: int = 0
-    time_limit: float | None = None
+    time_limit: float | None = field(default=None, validator=_checked_limit)
     limits: TurnLimits = SINGLE_TURN
     progress: Progress | None = None
     caller: Caller | None = field(default=None, repr=False)
-    isolation: Isolation | None = field(default=None, kw_only=True)
+    isolation: Isolation | None = field(default=None, kw_only=True, validator=_checked_isolation)
     clock: ClockPolicy | None = field(default=None, kw_only=True)
     users: UserKinds | None = field(default=None, kw_only=True, repr=False, eq=False)
     hazards: Hazards | None = field(default=None, kw_only=True)

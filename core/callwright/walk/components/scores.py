@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable
+from typing import Final, SupportsFloat
 
-from attrs import frozen
+from attrs import field, frozen
 
 #: The order in which a completion is judged; ``Reward.stage`` is the first one that lost a point.
 STAGES: Final = ("format", "parse", "execution", "answer")
@@ -25,18 +26,36 @@ class Evidence:
         return self.reason
 
 
+def _number(value: SupportsFloat) -> float:
+    """A number of Python's, of whatever is one: those of NumPy and PyTorch are no JSON."""
+    return value if type(value) is float or type(value) is int else float(value)
+
+
+def _pieces(evidence: Iterable[Evidence] | Evidence) -> tuple[Evidence, ...]:
+    """Pieces of evidence, of one or several."""
+    if type(evidence) is not tuple:
+        evidence = (evidence,) if isinstance(evidence, Evidence | str) else tuple(evidence)
+    for piece in evidence:
+        if not isinstance(piece, Evidence):
+            raise TypeError(f"evidence is a tuple of callwright.Evidence, and {piece!r:.80} is none")
+    return evidence
+
+
 @frozen
 class Score:
     """The value of one component in ``[low, high]``. Below ``high`` there is at least one piece of evidence.
 
     ``masked`` says why the value is not known: the machinery failed where the property would have been seen. The whole
     sample is then masked, whatever the value.
+
+    Numbers of other libraries become Python's. Raises :class:`TypeError` or :class:`ValueError` for what is no number,
+    and :class:`TypeError` for evidence that is none.
     """
 
-    value: float
-    low: float = 0.0
-    high: float = 1.0
-    evidence: tuple[Evidence, ...] = ()
+    value: float = field(converter=_number)
+    low: float = field(default=0.0, converter=_number)
+    high: float = field(default=1.0, converter=_number)
+    evidence: tuple[Evidence, ...] = field(default=(), converter=_pieces)
     masked: str | None = None
 
     @property

@@ -1,0 +1,174 @@
+"""Signatures: what the annotations of a function say of a tool's arguments and of its result.
+
+Schemas and checks are pydantic's. What it refuses is told with the tool and the parameter.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+from callwright.errors import UsageError
+
+#: The keyword by which a schema says that a list was a set.
+_SET = "uniqueItems"
+
+
+def signature_of(function: Callable[..., Any], tool: str) -> inspect.Signature:
+    """The signature, with annotations that are texts read.
+
+    Raises :class:`callwright.UsageError` for one that names nothing.
+    """
+    try:
+        return inspect.signature(function, eval_str=True)
+    except NameError as error:
+        raise UsageError(
+            f"tool {tool!r}: an annotation names {error.name!r}, which its module does not have; types of tools stand "
+            "at the top level of a module"
+        ) from error
+
+
+def argument_model(function: Callable[..., Any], tool: str) -> tuple[Any, dict[str, str], frozenset[str]]:
+    """A pydantic model of a function's arguments, which argument each of its fields is, and the fields that are handed
+    over even where a call leaves them out.
+
+    The fields have names of their own, because pydantic does not take every name (``copy``, ``json``, ``_x``). A
+    default that is a ``Field(…)`` is no value that a function could be left with: it is filled in here.
+
+    Raises :class:`callwright.UsageError` for a parameter of which there is no schema.
+    """
+    from pydantic import ConfigDict, Field, create_model
+    from pydantic.fields import FieldInfo
+
+    fields: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    filled: set[str] = set()
+    for place, parameter in enumerate(signature_of(function, tool).parameters.values()):
+        if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
+            continue
+        if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
+            raise UsageError(f"tool {tool!r}: *args and **kwargs have no schema; name every parameter")
+        if parameter.annotation is inspect.Parameter.empty:
+            method = place == 0 and parameter.name in ("self", "cls")
+            way = "; of a method make the tool where it is bound: callwright.tool(object.method)" if method else ""
+            raise UsageError(f"tool {tool!r}: parameter {parameter.name!r} has no type annotation{way}")
+        inner = f"argument_{len(fields)}"
+        default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+        if isinstance(default, FieldInfo) and not default.is_required():
+            filled.add(inner)
+        fields[inner] = (Annotated[parameter.annotation, Field(alias=parameter.name)], default)
+        names[inner] = parameter.name
+    with _told(tool, lambda: _refused_parameter(function)):
+        return create_model(tool, __config__=ConfigDict(extra="forbid"), **fields), names, frozenset(filled)
+
+
+def parameters_schema(function: Callable[..., Any], tool: str) -> dict[str, Any]:
+    """The JSON Schema of a function's arguments. Raises :class:`callwright.UsageError` where there is none."""
+    model, _, _ = argument_model(function, tool)
+    with _told(tool, lambda: _refused_parameter(function)):
+        schema: dict[str, Any] = model.model_json_schema()
+        return schema
+
+
+def result_schema(returned: Any, tool: str) -> dict[str, Any] | None:
+    """The JSON Schema of what a function returns; ``None`` where its annotation does not say.
+
+    Raises :class:`callwright.UsageError` for a type of which there is no schema.
+    """
+    from pydantic import TypeAdapter
+
+    if returned is inspect.Signature.empty or returned is Any:
+        return None
+    with _told(tool, lambda: "the result"):
+        return TypeAdapter(returned).json_schema(mode="serialization")
+
+
+def result_writer(returned: Any) -> Callable[[Any], Any]:
+    """What makes JSON of the results of a function with this annotation.
+
+    A set has no order, and what Python gives it is another one in each process; so its members are sorted.
+    """
+    from pydantic import TypeAdapter
+    from pydantic.errors import PydanticUserError
+
+    if returned is inspect.Signature.empty or returned is Any:
+        anything = TypeAdapter(Any)
+        return lambda result: anything.dump_python(_in_order(result), mode="json")
+    adapter: TypeAdapter[Any] = TypeAdapter(returned)
+    try:
+        schema = adapter.json_schema(mode="serialization")
+    except PydanticUserError:  # of a tool whose schema somebody stated
+        schema = {}
+    if _SET not in json.dumps(schema):
+        return lambda result: adapter.dump_python(result, mode="json")
+    definitions = schema.get("$defs", {})
+    return lambda result: _sorted(adapter.dump_python(result, mode="json"), schema, definitions)
+
+
+def _in_order(value: Any) -> Any:
+    """A value with lists in place of the sets in it, as far as plain containers hold them."""
+    if isinstance(value, set | frozenset):
+        return _members([_in_order(one) for one in value])
+    if type(value) is dict:
+        return {key: _in_order(one) for key, one in value.items()}
+    if type(value) is list or type(value) is tuple:
+        return [_in_order(one) for one in value]
+    return value
+
+
+def _sorted(value: Any, schema: Any, definitions: Mapping[str, Any]) -> Any:
+    """JSON in which the lists that a schema says are sets are sorted."""
+    if not isinstance(schema, Mapping):
+        return value
+    if "$ref" in schema:
+        return _sorted(value, definitions.get(schema["$ref"].rpartition("/")[2]), definitions)
+    for branch in schema.get("anyOf", schema.get("oneOf", ())):
+        value = _sorted(value, branch, definitions)
+    if isinstance(value, list):
+        first = schema.get("prefixItems", ())
+        value = [
+            _sorted(one, first[at] if at < len(first) else schema.get("items"), definitions)
+            for at, one in enumerate(value)
+        ]
+        return _members(value) if schema.get(_SET) else value
+    if isinstance(value, dict):
+        named, others = schema.get("properties", {}), schema.get("additionalProperties")
+        return {key: _sorted(one, named.get(key, others), definitions) for key, one in value.items()}
+    return value
+
+
+def _members(values: list[Any]) -> list[Any]:
+    try:
+        return sorted(values)
+    except TypeError:  # of several types
+        return sorted(values, key=lambda one: json.dumps(one, sort_keys=True, default=repr))
+
+
+@contextmanager
+def _told(tool: str, where: Callable[[], str]) -> Iterator[None]:
+    """What pydantic says of a type, with the tool and the place."""
+    from pydantic.errors import PydanticUserError
+
+    try:
+        yield
+    except PydanticUserError as error:
+        said = next(iter(str(error).splitlines()), type(error).__name__)
+        raise UsageError(f"tool {tool!r}, {where()}: {said}") from error
+
+
+def _refused_parameter(function: Callable[..., Any]) -> str:
+    """The parameter of whose type there is no schema."""
+    from pydantic import TypeAdapter
+    from pydantic.errors import PydanticUserError
+
+    for parameter in inspect.signature(function, eval_str=True).parameters.values():
+        if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:  # the state
+            continue
+        try:
+            TypeAdapter(parameter.annotation).json_schema()
+        except PydanticUserError:
+            return f"parameter {parameter.name!r}"
+    return "its parameters"
