@@ -136,14 +136,17 @@ def test_a_row_whose_machinery_failed_is_masked(invoke: Invoke, write_rows: Writ
 BAD_ROWS = [
     ("not json", "not valid JSON: Expecting value at column 1"),
     ('{"id": 1', "not valid JSON: "),
-    ("[1, 2]", "expected an object, found list"),
+    ('{"id": "1', "not valid JSON: Invalid control character at column 10"),
+    ("[1, 2]", "expected an object, found a list"),
     ('{"task": "train-1", "completion": "x"}', "the row has no 'id'"),
-    ('{"id": null, "task": "train-1", "completion": "x"}', "'id' is NoneType, expected a string or an integer"),
-    ('{"id": true, "task": "train-1", "completion": "x"}', "'id' is bool, expected a string or an integer"),
+    ('{"id": null, "task": "train-1", "completion": "x"}', "'id' is null, expected a string or an integer"),
+    ('{"id": true, "task": "train-1", "completion": "x"}', "'id' is true, expected a string or an integer"),
     ('{"id": 1, "completion": "x"}', "the row has no 'task'"),
-    ('{"id": 1, "task": ["train-1"], "completion": "x"}', "'task' is list, expected the id of a task"),
+    ('{"id": 1, "task": ["train-1"], "completion": "x"}', "'task' is a list, expected the id of a task"),
     ('{"id": 1, "task": "train-1"}', "the row has no 'completion'"),
-    ('{"id": 1, "task": "train-1", "completion": 5}', "'completion' is int, expected a string"),
+    ('{"id": 1, "task": "train-1", "completion": 5}', "'completion' is a number, expected a string"),
+    ('{"id": 1, "task": "train-1", "completions": []}', "the row has no 'completion'"),
+    ('{"id": 1, "task": "train-1", "completions": [5]}', "the completions of an episode must be texts"),
     (
         '{"id": 1, "task": "train-99", "completion": "x"}',
         "There is no task of sums-v1 named 'train-99'. Some of its 24: ",
@@ -154,6 +157,17 @@ BAD_ROWS = [
     ("[" * 100_000, "not valid JSON: nested too deeply"),
     ('{"id": 1, "n": ' + "9" * 5000 + "}", "not valid JSON: "),
 ]
+
+
+def test_a_row_of_several_turns_needs_no_other_completion(
+    invoke: Invoke, gold: Gold, write_rows: Write, tmp_path: Path
+) -> None:
+    text = gold("train-1")
+    alone = {"id": "a", "task": "train-1", "completions": [text]}
+    kept = {"id": "b", "task": "train-1", "turns": [{"completion": text}]}
+    out = tmp_path / "out.jsonl"
+    assert invoke("score", write_rows([alone, kept, row("c", "train-1", text)]), *SUMS, "-o", out).exit_code == 0
+    assert len({found["total"] for found in read(out)}) == 1
 
 
 @pytest.mark.parametrize(("line", "reason"), BAD_ROWS, ids=[reason[:40] for _, reason in BAD_ROWS])
@@ -350,4 +364,4 @@ def test_a_wrong_request_is_refused_before_any_worker_starts(invoke: Invoke, wri
 def test_whether_it_was_cut_off_is_true_or_false(invoke: Invoke, write_rows: Write) -> None:
     result = invoke("score", write_rows([{**row("a", "train-1", "x"), "truncated": "yes"}]), *SUMS)
     assert result.exit_code == 1
-    assert "in.jsonl:1: 'truncated' is str, expected true or false" in result.stderr
+    assert "in.jsonl:1: 'truncated' is text, expected true or false" in result.stderr

@@ -414,12 +414,13 @@ def _verdicts() -> Schema:
 
 
 def _score_input() -> Schema:
-    return record(
+    schema = record(
+        {"id": said({"type": ["string", "integer"]}, "given back with the reward")},
         {
-            "id": said({"type": ["string", "integer"]}, "given back with the reward"),
             "completion": STRING,
-        },
-        {
+            "completions": said(rows_of(STRING), "in place of a completion: those of an episode of several turns"),
+            "turns": said(rows_of({"type": "object"}), "the same as a run keeps it: each with its completion"),
+            "said": said({"type": "array"}, "what the user said and did after each of the completions"),
             "task": said({"type": ["string", "integer"]}, "the id of the task in the corpus; needed with --corpus"),
             "ground_truth": said(STRING, "what is right, for recipes that need no corpus"),
             "step": said(COUNT, "for rewards with a schedule: how far training is"),
@@ -431,6 +432,7 @@ def _score_input() -> Schema:
             ),
         },
     )
+    return {**schema, "anyOf": [{"required": [one]} for one in ("completion", "completions", "turns")]}
 
 
 def _output_ledger() -> Schema:

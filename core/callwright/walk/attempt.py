@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 _NOTHING = Completion("")
 _NO_CALLS = Program()
-_NOTHING_WRITTEN = ParseFailure("envelope", "no_completion", "nothing was written", (0, 0))
 _has_one_block = lru_cache(maxsize=256)(lambda kind: issubclass(kind, OneBlock))
 
 
@@ -247,8 +246,6 @@ class Attempt:
                 kind = type(found)
                 if kind is not Program and kind is not ParseFailure:
                     check_parsed(self.parser, completion, self.task, found)
-            elif not self._completions:
-                found = _NOTHING_WRITTEN
             elif len(self.parts) == 1:
                 found = self.parts[0]
             else:

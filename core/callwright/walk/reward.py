@@ -304,7 +304,14 @@ class RewardRecipe:
         ``time_limit`` and ``isolation`` are those of :class:`Conditions`. Without ``isolation`` tools run in this
         process, whose objects they are, and in others once two threads hang for ever. Several turns or an attempt that
         was made elsewhere: :meth:`score_attempt`.
+
+        Raises :class:`callwright.UsageError` for an empty list: an agent that did nothing is no completion.
         """
+        if not completion and isinstance(completion, list | tuple):
+            raise UsageError(
+                "there is no completion to score; an agent that did nothing is scored by "
+                "score_attempt(callwright.Attempt.told(task, form, []))"
+            )
         parser: Parser = (registry or default_registry()).create("parser", ir) if isinstance(ir, str) else ir
         conditions = DEFAULT_CONDITIONS
         if progress is not None or time_limit is not None or isolation is not None:

@@ -86,7 +86,7 @@ class FinalState(RewardComponent):
         if expected.masked is not None:
             return _masked(f"the reference program: {expected.masked}")
         failure = attempt.failure
-        if failure is not None and len(attempt.parts) <= 1:  # of several turns, what the others did counts
+        if failure is not None and len(attempt.parts) == 1:  # of several turns, what the others did counts
             return Score(0.0, evidence=(Evidence(failure.code, failure.message),))
         trace = attempt.whole_trace
         if trace.masked is not None:

@@ -153,3 +153,59 @@ def test_a_session_that_failed_under_any_rules_masks(make_attempt: Callable[...,
     lost = never_begun(attempt.program, cw.InfrastructureFailure("down"))  # type: ignore[arg-type]
     attempt.learn({ExecutionRules(unresolved="literal"): lost})
     assert "down" in (attempt.masked or "")
+
+
+class Giving:
+    """A parser that gives one thing for every text."""
+
+    name = "giving"
+
+    def __init__(self, what: Any) -> None:
+        self.what = what
+
+    def parse(self, text: str) -> Any:
+        return self.what
+
+
+@pytest.mark.parametrize("what", [None, {"x": 1}, "calls"])
+@pytest.mark.parametrize("texts", [[GOOD], [GOOD, GOOD]], ids=["one turn", "two turns"])
+def test_a_parser_that_gives_something_else_is_named(
+    make_task: Callable[..., cw.Task], what: Any, texts: list[str]
+) -> None:
+    attempt = cw.Attempt(make_task(4), texts, Giving(what))  # type: ignore[arg-type]
+    with pytest.raises(ComponentError, match=r"parser 'giving' gave .*; it must give a Program or a ParseFailure"):
+        _ = attempt.parsed
+
+
+@pytest.mark.parametrize(
+    "completion", [None, 3, b"x", {"role": "assistant", "content": GOOD}, [{"content": GOOD}], [3]]
+)
+def test_what_is_no_completion_is_refused(make_task: Callable[..., cw.Task], list_parser: Any, completion: Any) -> None:
+    with pytest.raises(cw.UsageError, match="a text"):
+        cw.Attempt(make_task(4), completion, list_parser)
+
+
+@pytest.mark.parametrize("task", [None, "train-1", {"id": "train-1"}])
+def test_what_is_no_task_is_refused(list_parser: Any, task: Any) -> None:
+    with pytest.raises(cw.UsageError, match="an attempt takes a task itself"):
+        cw.Attempt(task, GOOD, list_parser)
+
+
+def test_no_completion_is_not_scored_as_a_choice_to_call_nothing(
+    make_task: Callable[..., cw.Task], list_parser: Any
+) -> None:
+    for nothing in ([], ()):
+        with pytest.raises(cw.UsageError, match="there is no completion to score"):
+            cw.reward("tier").score(make_task(4), nothing, ir=list_parser)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("limit", ["5", float("nan"), 0, -1, True])
+def test_a_time_limit_is_a_number_of_seconds(limit: Any) -> None:
+    with pytest.raises(cw.UsageError, match="time_limit is a number of seconds"):
+        cw.Conditions(time_limit=limit)
+    assert cw.Conditions(time_limit=float("inf")).time_limit == float("inf")
+
+
+def test_a_misspelt_isolation_runs_nothing_here() -> None:
+    with pytest.raises(cw.UsageError, match='"auto", "process" or "none"'):
+        cw.Conditions(isolation="proces")  # type: ignore[arg-type]

@@ -162,6 +162,31 @@ def test_behind_a_shut_gate_nothing_is_masked(attempt: cw.Attempt) -> None:
     assert (reward.total, reward.masked) == (0.0, None)
 
 
+# Scores ---------------------------------------------------------------------------------------------------------------
+
+
+def test_numbers_of_other_libraries_are_pythons() -> None:
+    numpy = pytest.importorskip("numpy")
+    score = cw.Score(numpy.float32(0.5), numpy.int64(0), numpy.float64(1), [cw.Evidence("lost", "half of it")])
+    assert [type(one) for one in (score.value, score.low, score.high)] == [float, float, float]
+    assert json.dumps(score.value) == "0.5"
+    assert score.evidence == (cw.Evidence("lost", "half of it"),)
+    assert cw.Score(0.0, evidence=cw.Evidence("lost", "all of it")).evidence == (cw.Evidence("lost", "all of it"),)
+    assert json.dumps(cw.Score(True).value) == "1.0"
+
+
+@pytest.mark.parametrize("value", ["much", None, [1]])
+def test_what_is_no_number_is_no_score(value: Any) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        cw.Score(value)
+
+
+@pytest.mark.parametrize("evidence", ["because", ["because"], [None]])
+def test_what_is_no_evidence_is_refused(evidence: Any) -> None:
+    with pytest.raises(TypeError, match=r"evidence is a tuple of callwright\.Evidence"):
+        cw.Score(0.0, evidence=evidence)
+
+
 # Bugs -----------------------------------------------------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ from callwright.commands.jsonl import BadRow
 from callwright.commands.pipelines import find_task
 from callwright.commands.row_corpus import RowCorpus
 from callwright.errors import DataError, UsageError
+from callwright.language.strict_json import kind
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Progress
 
@@ -22,11 +23,14 @@ def read_row(
 ) -> tuple[str | int, Task, str | Completion, Progress | None]:
     """The id of a row, its task, its completion and how far training was.
 
-    ``tasks`` remembers tasks by their ids, and why there is none. Raises :class:`callwright.commands.jsonl.BadRow`.
+    A row of several turns (``completions``, ``turns``) needs no ``completion``, which is empty then. ``tasks``
+    remembers tasks by their ids, and why there is none. Raises :class:`callwright.commands.jsonl.BadRow`.
     """
     row_id, name, completion = row.get("id"), row.get("task"), row.get("completion")
     if type(row_id) is not str and type(row_id) is not int:
         raise BadRow(_expected(row, "id", "a string or an integer"))
+    if completion is None and (row.get("completions") or row.get("turns")):
+        completion = ""
     if type(completion) is not str:
         raise BadRow(_expected(row, "completion", "a string"))
     if "truncated" in row:
@@ -59,8 +63,6 @@ def known_keys() -> set[str]:
     """Keys of rows that are read, or that other commands write into rows which may be scored."""
     return {
         "group",
-        "completions",
-        "said",
         *(key for name in ("score-input", "rollouts", "verdicts") for key in schema_of(name)["properties"]),
     }
 
@@ -68,7 +70,7 @@ def known_keys() -> set[str]:
 def _expected(row: dict[str, Any], key: str, what: str) -> str:
     if key not in row:
         return f"the row has no {key!r}"
-    return f"{key!r} is {type(row[key]).__name__}, expected {what}"
+    return f"{key!r} is {kind(row[key])}, expected {what}"
 
 
 def _progress(row: dict[str, Any]) -> Progress:
