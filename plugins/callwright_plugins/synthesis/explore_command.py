@@ -82,6 +82,6 @@ def draw(found: Explored) -> None:
     worlds = f"{found.calls:,} calls and {found.states:,} states of {len(found.seeds)} worlds"
     out.print(text(f"{len(found.witnesses)} of {len(found.tools)} tools executed, in {worlds}"))
     if found.untold:
-        out.print(text(f"Nothing tells what {', '.join(found.untold)} take: {TELLING}"))
+        out.print(text(f"Never executed, or never found anything: {', '.join(found.untold)}. What helps: {TELLING}"))
     if found.forbidden:
         out.print(text(f"Not called, because they destroy (--allow-destructive): {', '.join(found.forbidden)}"))

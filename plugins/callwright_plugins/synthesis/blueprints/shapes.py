@@ -31,6 +31,7 @@ Way = Literal["fixed", "moment", "number", "text"]
 #: How alike the names of a parameter and of a field are where the one takes the other's values.
 _ALIKE: Final = 0.3
 _SOURCES: Final = 4
+_PAGING: Final = re.compile(r"(^|_)(cursor|page_token|next_token|continuation|idempotency_key)$", re.IGNORECASE)
 _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?Z?)?")
 
 
@@ -199,9 +200,10 @@ class Shaper:
                 # What nothing tells and an earlier call was given is the same as there.
                 return pen.again.get(value, made) if isinstance(made, Free) and isinstance(value, str) else made
 
-            steps.append(
-                Step(call.tool, {name: _mapped(value, (name,), leaf) for name, value in call.arguments.items()})
-            )
+            mapped = {name: _mapped(value, (name,), leaf) for name, value in call.arguments.items()}
+            if not code:  # a failure may be about just that
+                mapped = {name: one for name, one in mapped.items() if not _is_unspoken(name, one, spec)}
+            steps.append(Step(call.tool, mapped))
         source = told[0] if told is not None else -1
         return Shape(tuple(steps), tuple(variables), kind, code, self.context.now, source, blanks=tuple(pen.blanks))
 
@@ -290,6 +292,15 @@ class Shaper:
                 if isinstance(value, bool) or (isinstance(value, str) and value.isidentifier() and value.islower()):
                     state.append((name, key_of(value)))
         return FromResult(step, path, tuple(state))
+
+
+def _is_unspoken(name: str, template: Template, spec: ToolSpec) -> bool:
+    """Whether nobody would ask for this argument: where to go on in a list, unless an earlier call told it; a key that
+    tells repeated requests apart.
+    """
+    if isinstance(template, FromResult) or name in spec.parameters.get("required", ()):
+        return False
+    return _PAGING.search(name) is not None
 
 
 class _Pen:

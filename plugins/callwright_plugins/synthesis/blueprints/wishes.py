@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from random import Random
@@ -18,7 +19,8 @@ from callwright_plugins.synthesis.blueprints.forking import opened
 from callwright_plugins.synthesis.blueprints.repertoire import Pair, Repertoire
 from callwright_plugins.synthesis.blueprints.sayable import Sayable
 from callwright_plugins.synthesis.blueprints.shapes import Shape
-from callwright_plugins.synthesis.blueprints.turns import Wish
+from callwright_plugins.synthesis.blueprints.turns import Wish, same_state
+from callwright_plugins.synthesis.exploration.values import key_of
 from callwright_plugins.synthesis.exploration.witness import copied
 from callwright_plugins.synthesis.language.values.hints import SENSITIVE
 
@@ -243,17 +245,22 @@ class Wisher:
             target = bound.made[last]
             if any(step >= source for step, _ in target.told.values()):
                 continue
+            if any((one.tool, one.arguments) == (target.tool, target.arguments) for one in bound.made[:source]):
+                continue  # it was done already: nobody wants it undone to be done again
             fork = session.fork()
             for one in bound.made[:source]:
                 fork.call(one.tool, copied(one.arguments))
             failed = fork.call(target.tool, copied(target.arguments))
             if not failed.failed or (failed.code or failed.kind) != cell[1]:
                 continue
+            where_it_failed = fork.fork()
             made = [*bound.made[:source], Made(target.tool, target.arguments, target.told, failed)]
             made += [_later(one, source, 1) for one in bound.made[source:]]
             again = self._executed(fork, made[source + 1 :])
             if again is None:
                 continue
+            if not self.repertoire.tools[target.tool].read_only and same_state(where_it_failed, again):
+                continue  # what made it possible did no more than what it then takes back
             end = len(made) - 1
             follows = ((source, source + 1), (source + 1, end), (source, end))
             wish = Wish(tuple(made), frozenset({end}), (Failing(source, cell[1], "tool"),), follows)
@@ -284,6 +291,8 @@ class Wisher:
             for arguments in (*changed, dict(bad.arguments)):
                 if any(SENSITIVE.search(name) and good.arguments.get(name) != arguments[name] for name in arguments):
                     continue  # nobody makes up a token: the user may have a wrong one, and that is another plan
+                if not all(self._a_slip(good.arguments.get(name), wrong) for name, wrong in arguments.items()):
+                    continue
                 if not self.repertoire.tools[tool].compiled.literal.validator.is_valid(arguments):
                     continue
                 tried = fork.fork()
@@ -298,6 +307,17 @@ class Wisher:
                 self.binder.take_up(bound)
                 return wish, tried
         return None
+
+    def _a_slip(self, right: Any, wrong: Any) -> bool:
+        """Whether somebody who means one value could give the other: for a thing of the world only what looks like one,
+        as one id looks like another.
+        """
+        if right == wrong or not isinstance(wrong, str):
+            return True
+        if not isinstance(right, str):
+            return right is not None  # nobody adds a text of which nobody spoke
+        here = self.world.context.places_of(key_of(right))
+        return not any(one.origin == "result" for one in here) or _looks(right) == _looks(wrong)
 
     # ------------------------------------------------------------------------------------------------------------------
 
@@ -363,9 +383,16 @@ class Wisher:
 
 
 _LONGEST: Final = 8
+_LETTERS: Final = re.compile(r"[^\W\d_]+")
+_DIGITS: Final = re.compile(r"\d+")
 
 
 def _later(made: Made, source: int, by: int) -> Made:
     """A call whose references to steps from ``source`` on are to steps further on."""
     told = {path: (step + by if step >= source else step, where) for path, (step, where) in made.told.items()}
     return evolve(made, told=told)
+
+
+def _looks(text: str) -> str:
+    """What a text looks like: letters, digits and what stands between them, however many."""
+    return _DIGITS.sub("0", _LETTERS.sub("a", text))

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from attrs import define, field, frozen
 
-from callwright.environments.protocol import Briefs, Environment, Outcome, Suggests, TellsTime, declares
+from callwright.environments.protocol import Briefs, Environment, Outcome, OutOfProcess, Suggests, TellsTime, declares
 from callwright.language.program import Call
 from callwright.training.reporter import SILENT, Reporter
 from callwright_plugins.synthesis.exploration.drawing import Drawer, shared_values
@@ -29,6 +29,8 @@ from callwright_plugins.synthesis.exploration.states import Failed, Laboratory, 
 from callwright_plugins.synthesis.exploration.values import Bank, Key, Memory, key_of, leaves, names_something
 
 _DEEPEST_STATE: Final = 8
+#: Of a server, after so many calls nothing is made again at once: each call there costs those before it, too.
+_RETURNED: Final = 2
 _MOST_STATES: Final = 600
 _STATES_A_TOOL: Final = 14
 _SUCCESSES: Final = 40
@@ -111,6 +113,7 @@ class Explorer:
         self.environment = environment
         self.tools = tools
         self.specs = {name: environment.tools[name] for name in tools}
+        self.elsewhere = declares(environment, OutOfProcess)
         self.writes = [name for name in tools if not self.specs[name].read_only]
         self.bank = Bank()
         self.rng = Random(0)
@@ -158,8 +161,18 @@ class Explorer:
     # Steps ------------------------------------------------------------------------------------------------------------
 
     def _discover(self) -> None:
-        """Read what there is: each tool that only reads, with what the others told before."""
+        """Read what there is: each tool that only reads, with what the others told before.
+
+        Of a server every other tool is tried first, too, those that need least before those that need more: its tools
+        may read though it does not say so, its calls are few, and a path of several costs as many again.
+        """
         reads = [name for name in self.tools if self.specs[name].read_only]
+        if self.elsewhere:
+            for _ in range(2):
+                for name in sorted(self.tools, key=lambda one: len(self.specs[one].parameters.get("required", ()))):
+                    if name not in self.world.successes:
+                        self._try(self.states[0], name)
+            self._ask_around()
         for round_ in range(3):
             for name in reads:
                 for _ in range(2 if round_ == 0 else 4):
@@ -172,9 +185,16 @@ class Explorer:
             self._repair()
         else:
             tool = self._some_tool()
-            self._try(self._some_state(tool), tool)
+            state = self._some_state(tool)
+            self._try(self.states[0] if self._again(state, tool) else state, tool)
         if self.rng.random() < 0.01:
             self._ask_around()
+
+    def _again(self, state: State, tool: str) -> bool:
+        """Whether a tool of a server was called twice in a row already: where nobody tells states apart, every call
+        that may have changed something leads to another one, and none of them is news.
+        """
+        return self.elsewhere and [call.tool for call in state.path[-2:]] == [tool, tool]
 
     def _some_tool(self) -> str:
         reached = self.world.successes
@@ -186,7 +206,7 @@ class Explorer:
 
     def _some_state(self, tool: str) -> State:
         states, rng = self.states, self.rng
-        if len(states) == 1:
+        if len(states) == 1 or (self.elsewhere and rng.random() < 0.5):
             return states[0]
         if tool and rng.random() < 0.6:
             held = [place for place in self.drawer.wants(tool) if place in self.holding]
@@ -252,6 +272,8 @@ class Explorer:
             about = {**shared_values(failed.arguments), **{key_of(told): None for told in told_in(failed.message)}}
             enabler = self._some_enabler(tool, code, failed.message)
             self.enablers[tool, code, enabler] = self.enablers.get((tool, code, enabler), 0) + 1
+            if self._again(state, enabler):
+                return
             reached = self._try(state, enabler, about)
             if reached is None or reached.state is None:
                 return
@@ -367,7 +389,8 @@ class Explorer:
             return Reached(outcome, child, kept=True)
         self.led[call.tool] = led + 1
         self.keep(child)
-        self._return(child, state)
+        if not self.elsewhere or len(child.path) <= _RETURNED:
+            self._return(child, state)
         return Reached(outcome, child)
 
     def keep(self, child: State) -> None:
@@ -393,6 +416,8 @@ class Explorer:
                 self._note_turn(parent, child.path[-1], tool, failed, code, again.outcome.kind)
         done = list(parent.executed.items())
         for tool, (arguments, kind) in self.rng.sample(done, min(8, len(done))):
+            if self.elsewhere and tool == child.path[-1].tool:
+                continue  # where nobody tells states apart, it would lead to another one for ever
             again = self._make(child, Call(len(child.path), tool, arguments))
             if kind == "empty" and again.outcome.kind == "ok":
                 self._note_turn(parent, child.path[-1], tool, Failed(arguments, ""), "empty", "ok")

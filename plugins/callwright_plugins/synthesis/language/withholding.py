@@ -30,8 +30,9 @@ def withheld(plan: Plan, information: Information, lexicon: Lexicon, random: Ran
     """What a level of information leaves out, in order.
 
     ``missing``: one required literal argument. ``minimal``: every required literal argument but the first one of the
-    plan, which is what it is about. References are never left out, since they are the user's wish itself, nor is what
-    is optional: nobody could know to ask for it. A plan without such arguments is complete.
+    plan, which is what it is about; of two with one title the first, since an answer would not say which is which.
+    References are never left out, since they are the user's wish itself, nor is what is optional: nobody could know to
+    ask for it. A plan without such arguments is complete.
     """
     literal = [
         (call, name)
@@ -44,7 +45,11 @@ def withheld(plan: Plan, information: Information, lexicon: Lexicon, random: Ran
         return ()
     if information == "missing":
         return tuple(_withheld(call, name, lexicon) for call, name in _one_of(required, random))
-    return tuple(_withheld(call, name, lexicon) for call, name in required[1:])
+    by_title: dict[str, Withheld] = {}
+    for call, name in required[1:]:
+        one = _withheld(call, name, lexicon)
+        by_title.setdefault(one.title, one)
+    return tuple(by_title.values())
 
 
 def _one_of(found: Sequence[T], random: Random) -> Sequence[T]:

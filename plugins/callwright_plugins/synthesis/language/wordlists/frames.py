@@ -51,9 +51,9 @@ I'd like to {f}.
 I have to {f}.
 I must {f}.
 I am trying to {f}.
-I was going to {f}.
-I was about to {f}.
-I wanted to {f}.
+I was hoping you could {f}.
+I was going to ask you to {f}.
+I wanted you to {f}.
 I came here to {f}.
 I'm here to {f}.
 my plan is to {f}.
@@ -259,7 +259,7 @@ can you look up {f}?
 find out {f}.
 please find out {f}.
 read me {f}.
-what is {f}?
+what do you have on {f}?
 what about {f}?
 here is what I need: {f}.
 one question: {f}?
@@ -384,7 +384,7 @@ what comes next is to {f}.
 class Frame:
     """A frame: the words before and behind a request, as they are read.
 
-    In an ``own`` one it is the speaker who acts ("I was about to …"), so that "tell me" does not follow.
+    In an ``own`` one it is the speaker who acts ("I have to …"), so that "tell me" does not follow.
     """
 
     text: str
