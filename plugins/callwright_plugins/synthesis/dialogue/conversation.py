@@ -16,6 +16,7 @@ from callwright.training.synthesis.synthesizer import Materials
 from callwright.training.synthesis.units import Rejected
 from callwright.walk.execution import Execution
 from callwright.walk.tasks import DISTRACTORS, Answer, Task
+from callwright.walk.trace import CallRecord
 from callwright.walk.users.said import UserSpec
 from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, Stage
 from callwright_plugins.synthesis.dialogue import machine
@@ -54,6 +55,8 @@ _EXECUTION: Final = "execution"
 _NOT_YET: Final = 1_000
 #: Members of results that an answer never repeats.
 _SECRET: Final = frozenset("token password passcode pin otp secret cvv code key".split())
+#: Facts of what was looked up before the last call that an answer tells.
+_OF_EACH: Final = 2
 _LEVELS: Final = ("minimal", "missing", "complete")
 
 
@@ -227,7 +230,18 @@ class _Talk:
             return Reply("failure", code=stage.code, reason=reason or stage.code)
         if last is None:
             return Reply("answer")
-        return Reply("answer", facts=tuple(one for one in facts_in(last.outcome.value) if _may_be_told(*one)))
+        return Reply("answer", facts=self._facts_of(stage, last))
+
+    def _facts_of(self, stage: Stage, last: CallRecord) -> tuple[tuple[str, Any], ...]:
+        """What an answer tells: of the last call all that it came to, and a little of what else was asked for."""
+        told = dict(facts_in(last.outcome.value))
+        asked = {call.tool for call in stage.asked.calls}
+        earlier: dict[str, Any] = {}
+        for _, record in sorted(self.ran.records.items()):
+            spec = self.tools.get(record.tool)
+            if record is not last and record.tool in asked and spec is not None and spec.read_only:
+                earlier |= {name: one for name, one in facts_in(record.outcome.value)[:_OF_EACH] if name not in told}
+        return tuple(one for one in (*earlier.items(), *told.items()) if _may_be_told(*one))
 
     def _invalid_calls(self, program: Program) -> str:
         """Why calls are no turn of the assistant: a tool that is not offered, or arguments that miss something."""
