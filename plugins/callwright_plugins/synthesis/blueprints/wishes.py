@@ -256,7 +256,10 @@ class Wisher:
             where_it_failed = fork.fork()
             made = [*bound.made[:source], Made(target.tool, target.arguments, target.told, failed)]
             made += [_later(one, source, 1) for one in bound.made[source:]]
-            again = self._executed(fork, made[source + 1 :])
+            enabled = self._executed(fork, made[source + 1 : source + 2])
+            if enabled is None or (source and same_state(session, enabled)):
+                continue  # what makes it possible undoes what came before
+            again = self._executed(fork, made[source + 2 :])
             if again is None:
                 continue
             if not self.repertoire.tools[target.tool].read_only and same_state(where_it_failed, again):

@@ -14,12 +14,13 @@ from callwright.capability import has
 from callwright.environments.protocol import TellsGoalState
 from callwright.language.program import Call
 from callwright.plugins import default_registry
+from callwright.tools.spec import ToolSpec
 from callwright_plugins.synthesis.blueprints.binding import Binder
 from callwright_plugins.synthesis.blueprints.forking import opened
 from callwright_plugins.synthesis.blueprints.inventing import invented_number, invented_text, moved_moment
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge, known
 from callwright_plugins.synthesis.blueprints.repertoire import Repertoire, _World
-from callwright_plugins.synthesis.blueprints.shapes import Entity, FromResult, Shape, joined
+from callwright_plugins.synthesis.blueprints.shapes import Entity, Free, FromResult, Shape, _is_unspoken, joined
 from callwright_plugins.synthesis.exploration.values import Place
 from callwright_plugins.synthesis.exploration.witness import Witness
 
@@ -189,3 +190,14 @@ def test_what_came_about_in_part_is_no_failure() -> None:
     assert (shape.kind, shape.code) == ("partial", "")
     assert failed is not None
     assert failed.code == "CLOSED"
+
+
+def test_where_a_list_goes_on_is_nobodys_wish() -> None:
+    """A cursor that no result told, and a key that tells requests apart, are left out; required ones stay."""
+    spec = ToolSpec("list_cards", parameters={"type": "object", "properties": {}, "required": ["idempotency_key"]})
+    free, told = Free("cursor", "text", "D00056"), FromResult(0, ("next_cursor",))
+    assert _is_unspoken("cursor", free, spec)
+    assert _is_unspoken("next_page_token", free, spec)
+    assert not _is_unspoken("cursor", told, spec)
+    assert not _is_unspoken("idempotency_key", free, spec)
+    assert not _is_unspoken("status", free, spec)

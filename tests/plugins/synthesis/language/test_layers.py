@@ -117,6 +117,15 @@ def test_what_is_withheld_is_not_said_and_handed_out(information: Any, bank: Any
         assert all(str(one.value) not in query.text for one in query.withheld if isinstance(one.value, str))
 
 
+def test_of_two_values_by_one_title_one_is_withheld(bank: Any) -> None:
+    """ "The account is A00001. The account is A00002." would not say which is which."""
+    accounts = [Call(at, "get_account", {"account_id": f"A0000{at + 1}"}) for at in range(4)]
+    for seed in range(10):
+        query = bank.grammar.render(Plan(tuple(accounts)), Style(information="minimal", names="never"), seed)
+        assert [one.value for one in query.withheld] == ["A00002"]
+        assert "A00003" in query.text
+
+
 def test_references_are_never_withheld(bank: Any) -> None:
     first = Call(0, "list_accounts", {"customer_id": "C00001"})
     plan = Plan((first, Call(1, "get_account", {"account_id": Reference(0, ("items", 0, "account_id"))})))

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+import callwright as cw
 from callwright.cli.root import root
 from callwright.commands.app import App
+from callwright_plugins.synthesis.exploration.explored import explore
 
 #: A server without annotations, as most are. The protocol then counts a tool as one that destroys. It is started for
 #: dozens of sessions, so it is written without an SDK, whose import takes a second.
@@ -151,3 +153,14 @@ def test_leave_is_given_by_an_option_and_long_work_is_seen(made: Path) -> None:
     assert json.loads(kept.read_text(encoding="utf-8"))["explored"]["forbidden"] == []
     for stage in ("exploring mcp, calls: 16 to do", "proving what needs what in mcp", "planning mcp: 2/2"):
         assert stage in done.output
+
+
+def test_every_tool_is_tried_before_one_is_called_again_and_again(made: Path) -> None:
+    """Nobody tells the states of such a server apart, so every call that may change something seems to be news."""
+    Path("depot.py").write_text(SERVER.replace("{hints}", ""), encoding="utf-8")
+    command = f"{sys.executable} depot.py"
+    found = explore(cw.environment("mcp", command=command), seeds=(0,), calls=12, allow_destructive=True)
+    assert found.missing == ()
+    assert [call.tool for call in found.witnesses["list_items"][0].calls] == ["list_items"]
+    longest = max(len(one.calls) for witnesses in found.witnesses.values() for one in witnesses)
+    assert longest <= 3
