@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -131,8 +132,22 @@ def test_the_command_writes_it_and_refuses_other_folders(folder: Path, tmp_path:
     done = CliRunner().invoke(root, ["synthesize", "report", str(folder), "-o", str(out)], obj=App())
     assert done.exit_code == 0
     assert out.is_file()
-    refused = CliRunner().invoke(root, ["synthesize", "report", str(tmp_path)], obj=App(), standalone_mode=False)
-    assert isinstance(refused.exception, DataError)
+    for other, why in ((tmp_path, "no file manifest.json is in it"), (tmp_path / "x", "there is no such folder")):
+        refused = CliRunner().invoke(root, ["synthesize", "report", str(other)], obj=App(), standalone_mode=False)
+        assert isinstance(refused.exception, DataError)
+        assert f"holds no finished synthesis: {why};" in str(refused.exception)
+
+
+def test_columns_of_one_teacher_are_told_apart_by_their_folders(folder: Path, tmp_path: Path) -> None:
+    for name, teacher in (("a", {}), ("b", {}), ("c", {"teacher": "openai"})):
+        shutil.copytree(folder, tmp_path / name)
+        (tmp_path / name / "plan.jsonl").write_text('{"sha256": "0"}\n', encoding="utf-8")
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        (tmp_path / name / "manifest.json").write_text(json.dumps({**manifest, **teacher}), encoding="utf-8")
+    places = [str(tmp_path / name) for name in "abc"]
+    shown = CliRunner().invoke(root, ["synthesize", "compare", *places], obj=App(), env={"COLUMNS": "400"}).stdout
+    head = next(line for line in shown.splitlines() if "tasks of all" in line)
+    assert re.split(r"  +", head.strip())[1:] == [f"scripted in {places[0]}", f"scripted in {places[1]}", "openai"]
 
 
 def test_the_edges_are_drawn_with_every_tool_and_pair_and_the_same_each_time() -> None:
