@@ -127,6 +127,7 @@ def synthesize(
         )
         with reporter() as bars, work.alone():
             found = work.run(bars)
+        app.registry.hook.callwright_synthesis_finished(folder=folder)
     except KeyboardInterrupt as stop:
         if not (folder / PLAN).exists():  # a plan is written whole, and units come after it
             raise Stopped(
@@ -139,7 +140,6 @@ def synthesize(
             f"stopped before more than {max_cost:g} were spent; nothing in {folder} is lost; the same command with a "
             "higher --max-cost goes on"
         ) from spent
-    app.registry.hook.callwright_synthesis_finished(folder=folder)
     if as_json:
         click.echo(json.dumps(found, indent=2, sort_keys=True))
         return

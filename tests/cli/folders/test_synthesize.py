@@ -126,7 +126,9 @@ class _Stopping:
         return [Unit("u-0", 0, 0, {})]
 
     def make(self, unit: Unit, materials: Materials) -> Rejected:
-        raise KeyboardInterrupt
+        if self.stage == "make":
+            raise KeyboardInterrupt
+        return Rejected("mine", "nothing is made")
 
     def compare(self, made: Sequence[Made]) -> list[None]:
         return [None for _ in made]
@@ -135,18 +137,24 @@ class _Stopping:
 class _Stops:
     @staticmethod
     @cw.hookimpl
+    def callwright_synthesis_finished(folder: Path) -> None:
+        if json.loads((folder / "settings.json").read_text())["synthesizer"]["stage"] == "page":
+            raise KeyboardInterrupt
+
+    @staticmethod
+    @cw.hookimpl
     def callwright_synthesizers() -> list[Lazy]:
         return [Lazy("stopping", _Stopping, summary="is stopped")]  # type: ignore[arg-type]
 
 
-def stopped(stage: str) -> Any:
+def stopped(stage: str, folder: str = "out") -> Any:
     import callwright.testing.synthesis.shop as shop
 
     app = App()
     app.registry.add(shop, name="shop")
     app.registry.add(_Stops(), name="stops")
     how = ("--set", f'synthesis.synthesizer={{name = "stopping", stage = "{stage}"}}')
-    return CliRunner().invoke(root, ["synthesize", "prices.toml", "-o", "out", *how], obj=app)
+    return CliRunner().invoke(root, ["synthesize", "prices.toml", "-o", folder, *how], obj=app)
 
 
 def test_what_is_said_of_a_stop_is_what_happens_next(here: Path) -> None:
@@ -154,9 +162,10 @@ def test_what_is_said_of_a_stop_is_what_happens_next(here: Path) -> None:
     assert planning.exit_code == 130
     assert "stopped before the plan was made: the same command begins planning anew" in planning.stderr
     assert "is lost" not in planning.stderr
-    making = stopped("make")
-    assert making.exit_code == 130
-    assert "stopped; nothing in out is lost; the same command goes on" in making.stderr
+    for stage in ("make", "page"):
+        later = stopped(stage, f"{stage}-out")
+        assert later.exit_code == 130
+        assert f"stopped; nothing in {stage}-out is lost; the same command goes on" in later.stderr
 
 
 def test_a_stop_while_components_are_made_is_told_as_one(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
