@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 import errno
 import sys
@@ -79,6 +80,15 @@ def command_table(app: App) -> dict[str, Lazy]:
 
 def _inside(name: str, group: str) -> bool:
     return name.startswith(f"{group} ")
+
+
+class _OfTheGroup(click.Context):
+    """Of a command that has the name of its group: nobody types the word twice, so no message has it twice."""
+
+    @property
+    def command_path(self) -> str:
+        """The words that were typed."""
+        return super().command_path if self.parent is None else self.parent.command_path
 
 
 class LazyGroup(click.Group):
@@ -169,7 +179,9 @@ class LazyGroup(click.Group):
         """As click does, with the nearest name where there is no such command, or those that a group has."""
         name = args[0]
         if self.default is not None and self.get_command(ctx, name) is None:
-            return self.default.name, self.default, args
+            command = copy.copy(self.default)
+            command.context_class = _OfTheGroup
+            return command.name, command, args
         if name.startswith("-") or self.get_command(ctx, name) is not None or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
         here = self.list_commands(ctx)

@@ -79,7 +79,7 @@ def synthesize(
     from callwright.plugins import PluginSource
     from callwright.recipe_file.toml_text import toml_value
     from callwright.training.spending import in_words
-    from callwright.training.synthesis.folder import REPLIES, Synthesis
+    from callwright.training.synthesis.folder import PLAN, REPLIES, Synthesis
     from callwright.training.synthesis.mixture import lines as mixture_lines
     from callwright.training.synthesis.recipe import load_synthesis
     from callwright.training.synthesis.work import SynthesisRequest
@@ -94,7 +94,8 @@ def synthesize(
     table = loaded.table
     if table.teacher is None and (replay or replies or max_cost is not None):
         raise click.UsageError("--replay, --replies and --max-cost are about a teacher, and the recipe names none")
-    allow(loaded, app.registry, loaded.parts, yes=yes)
+    if Path(recipe).absolute() not in app.typed:
+        allow(loaded, app.registry, loaded.parts, yes=yes)
     count = workers or table.workers
     named = executor or table.executor
     if named == "serial" and count > 1:
@@ -113,27 +114,32 @@ def synthesize(
         replay=replay,
         most_cost=max_cost,
     )
-    here = request.open(app.registry)  # what is wrong is said before a folder is made
-    work = Synthesis(
-        here=here,
-        request=request,
-        executor=make_executor(kind, count),
-        folder=folder,
-        accept_changes=accept_changes,
-        stuck_after=stuck_after,
-        say=say,
-    )
     try:
+        here = request.open(app.registry, loaded)  # what is wrong is said before a folder is made
+        work = Synthesis(
+            here=here,
+            request=request,
+            executor=make_executor(kind, count),
+            folder=folder,
+            accept_changes=accept_changes,
+            stuck_after=stuck_after,
+            say=say,
+        )
         with reporter() as bars, work.alone():
             found = work.run(bars)
+        app.registry.hook.callwright_synthesis_finished(folder=folder)
     except KeyboardInterrupt as stop:
+        if not (folder / PLAN).exists():  # a plan is written whole, and units come after it
+            raise Stopped(
+                "stopped before the plan was made: the same command begins planning anew, with what a cache of the "
+                "synthesizer keeps"
+            ) from stop
         raise Stopped(f"stopped; nothing in {folder} is lost; the same command goes on") from stop
     except BudgetSpent as spent:
         raise RunError(
             f"stopped before more than {max_cost:g} were spent; nothing in {folder} is lost; the same command with a "
             "higher --max-cost goes on"
         ) from spent
-    app.registry.hook.callwright_synthesis_finished(folder=folder)
     if as_json:
         click.echo(json.dumps(found, indent=2, sort_keys=True))
         return

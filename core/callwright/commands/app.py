@@ -33,6 +33,8 @@ class App:
     traceback: bool = False
     verbosity: int = 0
     argv: tuple[str, ...] = ()
+    #: Recipes that a command of this process wrote of what was typed: what they start was asked for.
+    typed: set[Path] = field(factory=set)
     _registry: Registry | None = None
 
     @property

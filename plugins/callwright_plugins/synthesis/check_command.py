@@ -84,7 +84,7 @@ def check_(
     replies: str | None,
     as_json: bool,
 ) -> None:
-    """Run all gates on the tasks of FILE, whoever made it.
+    """Run all gates on the tasks of FILE, a file of tasks or the folder of a synthesis, whoever made it.
 
     Each task is replayed, here and in a fresh process; its reference has to earn the reward, while doing nothing and
     mutants of it may not; what comes to the same another way has to, too; its words have to mean what the reference
@@ -104,8 +104,12 @@ def check_(
         check_graph_file(app.registry.create("environment", graph), file, as_json)
         return
     from callwright.walk.task_rows.reading import read_tasks
+    from callwright_plugins.synthesis.report.folders import task_file
 
-    tasks = read_tasks(file, any_version=any_version, trust=trust, registry=app.registry)
+    path = task_file(file)
+    tasks = read_tasks(path, any_version=any_version, trust=trust, registry=app.registry)
+    if not tasks:  # nothing was checked, which is not to look as if everything passed
+        raise DataError(f"{path} holds no tasks")
     gates = _gates(app, teacher, teacher_options, replies)
     checked = _checked(app, tasks, _sources(app, against), held_out, gates)
     if as_json:

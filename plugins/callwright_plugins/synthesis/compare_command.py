@@ -40,8 +40,9 @@ def compare_(folders: tuple[Path, ...], examples: int, as_json: bool) -> None:
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
         return
     teachers: list[dict[str, Any]] = found["teachers"]
+    names = _names(teachers)
     numbers = range(1, len(teachers) + 1)
-    shown = table(f"{found['shared']:,} tasks of all", *(one["teacher"] for one in teachers), right=(*numbers,))
+    shown = table(f"{found['shared']:,} tasks of all", *names, right=(*numbers,))
     for key, title in _LINES:
         if any(one[key] is not None for one in teachers):
             shown.add_row(text(title), *(text(_number(one[key])) for one in teachers))
@@ -56,8 +57,16 @@ def compare_(folders: tuple[Path, ...], examples: int, as_json: bool) -> None:
     console.print(shown)
     for example in found["examples"]:
         console.print(text(example["task"], "bold"))
-        for one, said in zip(teachers, example["said"], strict=True):
-            console.print(text(f"  {one['teacher']}: {said}"))
+        for name, said in zip(names, example["said"], strict=True):
+            console.print(text(f"  {name}: {said}"))
+
+
+def _names(teachers: list[dict[str, Any]]) -> list[str]:
+    """What tells the columns apart: the teachers, with the folders of those that share one."""
+    said = [one["teacher"] for one in teachers]
+    return [
+        f"{name} in {one['folder']}" if said.count(name) > 1 else name for name, one in zip(said, teachers, strict=True)
+    ]
 
 
 def _number(value: Any) -> str:

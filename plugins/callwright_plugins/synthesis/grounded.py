@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -105,13 +106,24 @@ class Grounded:
         """A unit for each blueprint: its payload, with what is to be known where spares take the place of others."""
         environment = materials.environment
         told, reporter = self._explored(), materials.reporter
+        self._check_cache(environment, materials.registry)
         knowledge = known(environment, registry=materials.registry, cache=self.cache, reporter=reporter, **told)
         if knowledge.explored.forbidden:
             left_out = ", ".join(knowledge.explored.forbidden)
-            log.warning("tools that may destroy something are not called", left_out=left_out, ways_out=WAYS_OUT)
+            log.warning(
+                "tools that may destroy something are not called",
+                environment=environment.name,
+                left_out=left_out,
+                ways_out=WAYS_OUT,
+            )
         if knowledge.explored.untold:
             untold = ", ".join(knowledge.explored.untold)
-            log.warning("tools that never executed, or never found anything", tools=untold, ways_out=TELLING)
+            log.warning(
+                "tools that never executed, or never found anything",
+                environment=environment.name,
+                tools=untold,
+                ways_out=TELLING,
+            )
         name = _NO_WORD.sub("-", environment.name).strip("-")
         asked = materials.count
         more = spares_for(asked, self.spares) if self.gates else 0
@@ -135,6 +147,22 @@ class Grounded:
     def already_known(self, environment: Environment, registry: Registry) -> Knowledge | None:
         """What planning goes by, where the cache holds it; ``None`` where it would have to be found out."""
         return already_known(environment, registry=registry, cache=self.cache, **self._explored())
+
+    def _check_cache(self, environment: Environment, registry: Registry) -> None:
+        """Raise :class:`callwright.UsageError` where what exploring comes to could not be kept: it takes minutes."""
+        if self.cache is None:
+            return
+        place = next(one for one in (self.cache.absolute(), *self.cache.absolute().parents) if one.exists())
+        try:
+            with tempfile.TemporaryDirectory(dir=place):  # of its own: others may look at the same time
+                return
+        except OSError as error:
+            if self.already_known(environment, registry) is not None:  # nothing is to be written
+                return
+            raise UsageError(
+                f"the cache {self.cache} of the synthesizer 'grounded' cannot be made or written ({error.strerror}); "
+                "name another folder (synthesis.synthesizer.cache), or none"
+            ) from error
 
     def _explored(self) -> dict[str, Any]:
         """What is asked of exploring."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from callwright.commands.app import App
+from callwright.commands.safe_text import say
 from callwright.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ _KEYS: Final = "k keep   d drop   u take back   n next   p previous   q end"
 @click.option("--gates/--no-gates", "with_gates", default=True, show_default=True, help="Hold each task against them.")
 @click.option("--any-version", is_flag=True, help="Environments of other versions with equal tools do.")
 @click.option("--trust", is_flag=True, help="The file's environments may start programs and send secrets.")
-@click.pass_obj
+@click.pass_context
 def inspect_(
-    app: App,
+    ctx: click.Context,
     file: Path,
     task_id: str | None,
     decide: Verdict | None,
@@ -52,13 +52,17 @@ def inspect_(
     """Look at the tasks of FILE, a file of tasks or the folder of a synthesis, one by one.
 
     A task is shown with its conversation, made again now, its plan, what it changes in its world, and what the gates
-    say of it. Decisions are kept in FILE.decisions.jsonl, a line each; the last one about a task counts.
+    say of it. Decisions are kept in FILE.decisions.jsonl, a line each; the last one about a task counts. Where there
+    are no keys to press, as in a pipe, those of --random are printed one after the other.
+
+    Exit status 1 if one of these cannot be read.
     """
     from callwright.walk.task_rows.decisions import Decision, decisions_file, read_decisions
     from callwright.walk.task_rows.decisions import decide as write_down
     from callwright.walk.task_rows.reading import read_tasks
     from callwright_plugins.synthesis.report.folders import task_file
 
+    app = ctx.ensure_object(App)
     if (decide or note) and (task_id is None or decide is None):
         raise UsageError("--decide says what of the task that --task names, and --note why")
     path = task_file(file)
@@ -76,19 +80,25 @@ def inspect_(
             known = read_decisions(kept_in)
         show(place, known.get(task_id))
         return
-    places = [at for at in range(len(tasks)) if not undecided or tasks.row(at)["id"] not in known]
+    places = [at for at in range(len(tasks)) if not undecided or _id_at(tasks, at) not in known]
     if some is not None:
         places = sorted(Random(seed).sample(places, min(some, len(places))))
     if not places:
         click.echo("there is no task to look at")
         return
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError("there are no keys to press here: name one task with --task ID, and decide with --decide")
-    _by_keys(show, places, tasks, kept_in)
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        _by_keys(show, places, tasks, kept_in)
+    elif some is None:
+        raise UsageError(
+            "there are no keys to press here: name one task with --task ID, and decide with --decide, or print some "
+            "with --random N"
+        )
+    elif False in [show.or_say(place, known.get(_id_at(tasks, place))) for place in places]:
+        ctx.exit(1)
 
 
 class _Shower:
-    """Shows the task at a place."""
+    """Shows the task at a place. Raises :class:`callwright.errors.DataError` for a row that is none."""
 
     def __init__(self, app: App, tasks: TaskFile, with_gates: bool) -> None:
         from callwright.commands.terminal import screen
@@ -98,17 +108,30 @@ class _Shower:
     def __call__(self, place: int, decision: Any) -> None:
         from callwright_plugins.synthesis.report.showing import show_task
 
-        try:
-            task = self.tasks[place]
-        except DataError as error:
-            self.out.print(str(error))
-            return
-        gates: Sequence[Told] = ()
+        task = self.tasks[place]
+        gates: Sequence[Told] | None = None
         if self.with_gates:
             from callwright_plugins.synthesis.report.gating import told_by_gates
 
             gates = told_by_gates(task, self.app.registry)
         show_task(self.out, task, place=f"{place + 1}/{len(self.tasks)}", gates=gates, decision=decision)
+
+    def or_say(self, place: int, decision: Any) -> bool:
+        """Show it, or say why it cannot be read, since others can be looked at; whether it was shown."""
+        try:
+            self(place, decision)
+        except DataError as error:
+            say(f"error: {error}")
+            return False
+        return True
+
+
+def _id_at(tasks: TaskFile, place: int) -> str:
+    """The id of the task at a place; empty for a damaged row, about which nothing can be decided."""
+    try:
+        return str(tasks.row(place)["id"])
+    except DataError:
+        return ""
 
 
 def _by_keys(show: _Shower, places: Sequence[int], tasks: TaskFile, kept_in: Path) -> None:
@@ -118,14 +141,14 @@ def _by_keys(show: _Shower, places: Sequence[int], tasks: TaskFile, kept_in: Pat
     verdicts: dict[str, Verdict] = {"k": "keep", "d": "drop", "u": "undecided"}
     at = 0
     while 0 <= at < len(places):
-        name = tasks.row(places[at])["id"]
-        show(places[at], read_decisions(kept_in).get(name))
+        name = _id_at(tasks, places[at])
+        show.or_say(places[at], read_decisions(kept_in).get(name))
         click.echo(_KEYS)
         try:
             key = click.getchar().lower()
         except (KeyboardInterrupt, EOFError):
             return
-        if key in verdicts:
+        if key in verdicts and name:
             write_down(kept_in, Decision(name, verdicts[key]))
             at += key != "u"
         elif key == "q":
@@ -146,5 +169,6 @@ def _write_kept(app: App, tasks: TaskFile, known: dict[str, Any], output: Path) 
     kept = [row for row in rows if row["id"] not in known or known[row["id"]].verdict != "drop"]
     head = tasks.head
     count = write_rows(output, iter(kept), limits=head.limits, about=head.about, trust=True, registry=app.registry)
-    told = {"tasks": count, "dropped": len(rows) - count, "output": str(output)}
-    click.echo(json.dumps(told) if not sys.stdout.isatty() else f"{count:,} tasks in {output}")
+    gone = len(rows) - count
+    dropped = f"{gone:,} {'was' if gone == 1 else 'were'}" if gone else "none was"
+    click.echo(f"{count:,} tasks in {output}; {dropped} dropped")

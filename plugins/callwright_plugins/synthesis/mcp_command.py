@@ -95,11 +95,13 @@ def mcp_(
         raise UsageError("--teacher-option and --max-cost are for a --teacher")
     if teacher is not None:
         app.registry.spec("teacher", teacher)
-    output.mkdir(parents=True, exist_ok=True)
     if not no_probe and not (output / _TASKS).exists():
+        if synthesizer == "grounded" and made.get("allow_destructive") is not True:
+            _need_tools(app, server)
         say("probing the server")
         # It is shown and changes nothing: tasks are made in a session each, whatever it says of sharing one.
         _run(ctx, "env probe", [*(part for one in variables for part in ("-e", one)), *words])
+    output.mkdir(parents=True, exist_ok=True)
     table: dict[str, Any] = {"synthesizer": made, "environments": [server], "count": count, "seed": seed}
     if teacher is not None:
         table["teacher"] = {"name": teacher, **options.key_values(teacher_options, "--teacher-option")}
@@ -108,8 +110,8 @@ def mcp_(
     how = ["--workers", str(workers), *(["--executor", "thread"] if workers > 1 else [])]
     how += [] if max_cost is None else ["--max-cost", str(max_cost)]
     say("exploring the server and making tasks")
-    # What the recipe starts is what was typed here, so nobody has to be asked about it again.
-    _run(ctx, "synthesize", [str(output / _SYNTHESIS), "-o", str(folder), "--yes", *how])
+    app.typed.add((output / _SYNTHESIS).absolute())  # nobody has to be asked about it again
+    _run(ctx, "synthesize", [str(output / _SYNTHESIS), "-o", str(folder), *how])
     file = folder / "tasks.jsonl"
     left = _Left.of(file)
     if not left.splits:
@@ -177,6 +179,23 @@ def _server(words: Sequence[str], variables: Sequence[str], settings: Sequence[s
     if len(words) == 1 and words[0].startswith(("http://", "https://")):
         return {"name": "mcp", "url": words[0], **given}
     return {"name": "mcp", "command": list(words), **({"env": env} if env else {}), **given}
+
+
+def _need_tools(app: App, server: Mapping[str, Any]) -> None:
+    """Raise :class:`callwright.UsageError` where no tool of a server may be called, which is known once they are
+    listed: probing takes half a minute.
+    """
+    from callwright_plugins.synthesis.exploration.explored import WAYS_OUT
+    from callwright_plugins.synthesis.exploration.states import allowed_tools
+
+    environment = app.registry.create("environment", server["name"], **{k: v for k, v in server.items() if k != "name"})
+    allowed, forbidden = allowed_tools(environment, allow_destructive=False)
+    if forbidden and not allowed:
+        named = ", ".join(forbidden[:8]) + (", …" if len(forbidden) > 8 else "")
+        raise UsageError(
+            f"none of the {len(forbidden)} tools of the server may be called ({named}): they may destroy something, "
+            f"and nothing says that this is gone with the session. {WAYS_OUT[0].upper()}{WAYS_OUT[1:]}"
+        )
 
 
 def _recipe(output: Path, file: Path, left: _Left) -> dict[str, Any]:

@@ -7,16 +7,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 from tests.plugins.synthesis.dialogue.talks import played
 
 import callwright as cw
 from callwright.errors import UnknownName, UsageError
+from callwright.plugins import default_registry
 from callwright.testing import check_component
 from callwright.testing.corpora import check_tasks
 from callwright.training.synthesis.synthesizer import Materials
 from callwright.training.synthesis.units import Accepted
 from callwright.training.verdicts import judge
 from callwright.walk.task_rows.writing import write_rows
+from callwright_plugins.synthesis import grounded as grounded_module
+from callwright_plugins.synthesis.blueprints.knowledge import Knowledge
+from callwright_plugins.synthesis.exploration.explored import Explored, explore
+from callwright_plugins.synthesis.graph.edges import Graph
 from callwright_plugins.synthesis.grounded import Grounded
 
 
@@ -83,3 +89,34 @@ def test_options_that_are_wrong_are_said_in_words() -> None:
     for wrong in ({"seeds": [1]}, {"seeds": "01"}, {"gates": "no"}, {"calls": 0}, {"missing": 2}, {"cache": 3}):
         with pytest.raises(UsageError):
             Grounded(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_cache_that_cannot_be_written_is_said_before_anything_is_explored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def explored(*_: Any, **__: Any) -> None:
+        raise AssertionError("explored")
+
+    monkeypatch.setattr(grounded_module, "known", explored)
+    (tmp_path / "file").touch()
+    materials = Materials(environment=cw.environment("vehicle"), seed=0, count=1, registry=default_registry())
+    with pytest.raises(
+        UsageError, match=r"the cache .*/file/nope of the synthesizer 'grounded' cannot be made or written"
+    ):
+        Grounded(cache=str(tmp_path / "file" / "nope")).plan(materials)
+    with pytest.raises(AssertionError, match="explored"):
+        Grounded(cache=str(tmp_path / "new")).plan(materials)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]  # looking leaves nothing
+
+
+def test_warnings_about_tools_name_their_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = cw.environment("vehicle")
+    explored = explore(environment, calls=20)
+    monkeypatch.setattr(Explored, "untold", ("start_engine",))
+    monkeypatch.setattr(Explored, "forbidden", ("stop_engine",), raising=False)
+    graph = Graph("vehicle", explored.schema, explored.tools, ())
+    monkeypatch.setattr(grounded_module, "known", lambda *_, **__: Knowledge(explored, graph))
+    monkeypatch.setattr(grounded_module, "plan_blueprints", lambda *_: [])
+    with capture_logs() as told:
+        Grounded().plan(Materials(environment=environment, seed=0, count=1, registry=default_registry()))
+    assert [one["environment"] for one in told] == ["vehicle", "vehicle"]

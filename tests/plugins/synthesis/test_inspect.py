@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 from pathlib import Path
 
 import click
 import pytest
+from attrs import evolve
 from click.testing import CliRunner, Result
+from rich.console import Console
 
 import callwright as cw
 from callwright.cli.root import root
@@ -16,6 +19,7 @@ from callwright.errors import DataError, UsageError
 from callwright.walk.task_rows.decisions import Decision, decide, decisions_file, read_decisions
 from callwright_plugins.synthesis import inspect_command
 from callwright_plugins.synthesis.report.replaying import replayed, state_lines
+from callwright_plugins.synthesis.report.showing import show_task
 
 
 def run(*words: str) -> Result:
@@ -51,8 +55,9 @@ def test_one_task_is_shown_without_keys_with_conversation_plan_and_change(file: 
     first = tasks[0]
     shown = run(str(file), "--task", first.id, "--no-gates")
     assert shown.exception is None
-    for title in ("conversation", "plan", "what changes", "gates"):
+    for title in ("conversation", "plan", "what changes"):
         assert title in shown.output
+    assert "gates" not in shown.output  # which nobody asked
     said = "".join(shown.output.replace("│", " ").split())
     assert "".join(first.query[:30].split()) in said
     assert all(call["tool"] in shown.output for turn in first.facts["gold"] for call in turn.get("calls", ()))
@@ -68,7 +73,9 @@ def test_decisions_are_kept_beside_the_tasks_and_leave_them_out(file: Path, tmp_
         {"task": ids[2], "verdict": "keep"},
     ]
     kept = tmp_path / "kept.jsonl"
-    assert run(str(file), "-o", str(kept)).exception is None
+    written = run(str(file), "-o", str(kept))
+    assert written.exception is None
+    assert written.output == f"5 tasks in {kept}; 1 was dropped\n"
     assert [task.id for task in cw.read_tasks(kept)] == [one for one in ids if one != ids[1]]
 
 
@@ -91,6 +98,91 @@ def test_without_a_terminal_it_says_how_to_look_at_one(file: Path) -> None:
     assert isinstance(refused.exception, UsageError)
     assert "--task" in str(refused.exception)
     assert isinstance(run(str(file), "--decide", "drop").exception, UsageError)
+
+
+def test_without_a_terminal_those_that_are_drawn_are_printed_one_after_the_other(file: Path) -> None:
+    ids = [task.id for task in cw.read_tasks(file)]
+    printed = run(str(file), "--random", "2", "--no-gates")
+    assert printed.return_value in (0, None)
+    assert sum(name in printed.output for name in ids) == 2
+    assert printed.output.count("conversation") == 2
+
+
+def test_a_damaged_row_is_said_with_its_line_and_a_status(file: Path) -> None:
+    lines = file.read_text(encoding="utf-8").splitlines()
+    file.write_text("\n".join([*lines[:2], lines[2][:600]]) + "\n", encoding="utf-8")
+    name = json.loads(lines[2])["id"]
+    refused = run(str(file), "--task", name, "--no-gates")
+    assert isinstance(refused.exception, DataError)
+    assert "tasks.jsonl:3: not valid JSON" in str(refused.exception)
+    some = run(str(file), "--random", "2", "--no-gates")
+    assert some.return_value == 1
+    assert "tasks.jsonl:3: not valid JSON" in some.output
+    assert json.loads(lines[1])["id"] in some.output  # the other one is shown all the same
+
+
+ENVIRONMENT = cw.environment("email")
+TELLING = cw.Task(
+    id="t",
+    query="Log some work.",
+    environment=ENVIRONMENT,
+    tools=ENVIRONMENT.tools,
+    answer=cw.Answer(()),
+    facts={
+        "gold": [
+            {"say": "On which one?"},
+            {"calls": [{"tool": "list_folders", "arguments": {}}]},
+            {"say": "That is done."},
+            {"say": "How many?"},
+            {"say": "All done."},
+        ]
+    },
+    user=cw.UserSpec(
+        "scripted",
+        {
+            "knows": {"issue": "A-1"},
+            "asked": {"issue": ["which one"], "many": ["how many"]},
+            "tells": {"issue": "It is A-1."},
+            "then": [{"say": "Again, please.", "knows": {"many": 2}, "tells": {"many": "Make it 2."}}],
+        },
+    ),
+)
+
+
+def test_a_conversation_is_shown_as_it_went_with_what_the_user_keeps_back() -> None:
+    again = replayed(TELLING)
+    assert again.wrong == ""
+    out = Console(file=StringIO(), width=90)
+    show_task(out, evolve(TELLING, appear={"search_messages": 1}), place="1/1", gates=None, decision=None)
+    shown = out.file.getvalue()  # type: ignore[attr-defined]
+    panel = [line.strip("│ \n") for line in shown.split("╰")[0].splitlines()]
+    told = [line for line in panel if line.startswith(("user:", "agent:", "→", "keeps", "offered"))]
+    assert told == [
+        "user: Log some work.",
+        'keeps back until it is asked: issue ("A-1")',
+        "agent: On which one?",
+        "user: It is A-1.",
+        "offered from here on: search_messages",
+        "→ list_folders()",
+        "agent: That is done.",
+        "user: Again, please.",
+        "keeps back until it is asked: many (2)",
+        "agent: How many?",
+        "user: Make it 2.",
+        "agent: All done.",
+        "user: Thank you, that is all.",
+    ]
+    assert "'say'" not in shown
+
+
+def test_nobody_else_is_asked_who_looks_at_a_task_whose_user_may_be_a_model() -> None:
+    asking = evolve(TELLING, user=cw.UserSpec("model", {"base_url": "http://127.0.0.1:9"}))
+    again = replayed(asking)
+    assert again.wrong == ""
+    assert [turn.heard for turn in again.turns] == [None] * 5
+    out = Console(file=StringIO(), width=90)
+    show_task(out, asking, place="1/1", gates=None, decision=None)
+    assert "its user (model) answers in its own words" in out.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_a_folder_without_a_finished_synthesis_is_refused(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,54 @@ def test_tasks_over_two_environments_count_for_each_of_these_and_miss_no_tool() 
     assert "<b>a+b</b>: 1 of 2 tools" in page  # asked for as one: neither has tasks of its own
 
 
+def test_each_request_stands_above_its_own_calls() -> None:
+    plans = [
+        {
+            "calls": [{"tool": "stop", "arguments": {}}, {"tool": "start", "arguments": {"gear": "P"}}],
+            "failing": [{"call": 0, "code": "OFF", "recovery": "tool"}],
+        },
+        {"calls": []},
+        {"calls": [{"tool": "fuel", "arguments": {}}]},
+    ]
+    row = {
+        "id": "t1",
+        "query": "Stop it.",
+        "environment": "car",
+        "program": {"calls": [{"id": n, "tool": tool, "arguments": {}} for n, tool in enumerate(("start", "fuel"))]},
+        "facts": {
+            "stages": [{"query": "Stop it."}, {"query": "The moon?"}, {"query": "How full is it?"}],
+            "blueprint": {"stages": plans},
+        },
+    }
+    found = measure([row])
+    page = render({"yields": {"planned": 1, "accepted": 1, "kept": 1}}, found, {"car": ["stop"]}, [])
+    shown = page.split("<h2>Examples</h2>")[1]
+    assert re.findall(r"<p[^>]*>(?:<code>)?([^<]+)(?:</code>)?</p>", shown)[1:] == [
+        "Stop it.",
+        "stop()  fails with OFF",
+        "start(gear=&quot;P&quot;)",
+        "The moon?",
+        "nothing is called",
+        "How full is it?",
+        "fuel()",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (("a", "b"), "2"),
+        (("a", "b", "a+c"), "2, and 1 combination of several"),
+        (("a", "a+b", "a+c"), "1, and 2 combinations of several"),
+        (("a+b",), "1"),
+    ],
+)
+def test_the_head_counts_environments_apart_from_their_combinations(names: tuple[str, ...], said: str) -> None:
+    found = measure([{"id": str(n), "query": "q", "environment": name} for n, name in enumerate(names)])
+    page = render({"yields": {"planned": 1, "accepted": 1, "kept": 1}}, found, {}, [])
+    assert f"<dt>Environments</dt><dd>{said}</dd>" in page
+
+
 def test_rows_that_say_little_are_counted_all_the_same() -> None:
     found = measure([{"id": "x", "environment": "desk", "query": "", "answer": [], "facts": {"blueprint": 3}}])
     assert (found.tasks, found.lengths) == (1, {(0, "not stated"): 1})
@@ -131,8 +180,23 @@ def test_the_command_writes_it_and_refuses_other_folders(folder: Path, tmp_path:
     done = CliRunner().invoke(root, ["synthesize", "report", str(folder), "-o", str(out)], obj=App())
     assert done.exit_code == 0
     assert out.is_file()
-    refused = CliRunner().invoke(root, ["synthesize", "report", str(tmp_path)], obj=App(), standalone_mode=False)
-    assert isinstance(refused.exception, DataError)
+    for other, why in ((tmp_path, "no file manifest.json is in it"), (tmp_path / "x", "there is no such folder")):
+        refused = CliRunner().invoke(root, ["synthesize", "report", str(other)], obj=App(), standalone_mode=False)
+        assert isinstance(refused.exception, DataError)
+        assert f"holds no finished synthesis: {why};" in str(refused.exception)
+
+
+def test_columns_of_one_teacher_are_told_apart_by_their_folders(folder: Path, tmp_path: Path) -> None:
+    teachers: dict[str, dict[str, str]] = {"a": {}, "b": {}, "c": {"teacher": "openai"}}
+    for name, teacher in teachers.items():
+        shutil.copytree(folder, tmp_path / name)
+        (tmp_path / name / "plan.jsonl").write_text('{"sha256": "0"}\n', encoding="utf-8")
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        (tmp_path / name / "manifest.json").write_text(json.dumps({**manifest, **teacher}), encoding="utf-8")
+    places = [str(tmp_path / name) for name in "abc"]
+    shown = CliRunner().invoke(root, ["synthesize", "compare", *places], obj=App(), env={"COLUMNS": "400"}).stdout
+    head = next(line for line in shown.splitlines() if "tasks of all" in line)
+    assert re.split(r"  +", head.strip())[1:] == [f"scripted in {places[0]}", f"scripted in {places[1]}", "openai"]
 
 
 def test_the_edges_are_drawn_with_every_tool_and_pair_and_the_same_each_time() -> None:

@@ -18,7 +18,7 @@ import hashlib
 import json
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, overload
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, overload
 from attrs import define, evolve, field
 
 from callwright.capability import has
-from callwright.errors import CallwrightError, ComponentError, DataError, RunError
+from callwright.errors import CallwrightError, ComponentError, DataError, RunError, UsageError
 from callwright.language.long_numbers import json_line, json_value
 from callwright.training.ledger.account import changes_since, settle
 from callwright.training.ledger.ingredients import Ingredients, plugin_digests, versions
@@ -87,11 +87,18 @@ class Synthesis:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Be the only one that writes into the folder."""
-        with owned(self.folder, "folder of a synthesis") as before:
-            if before is not None:
-                self.say(f"taking over from {before}, which is gone")
-            yield
+        """Be the only one that writes into the folder. One that was made for it and holds nothing goes with it."""
+        made = not self.folder.exists()
+        try:
+            with owned(self.folder, "folder of a synthesis") as before:
+                if before is not None:
+                    self.say(f"taking over from {before}, which is gone")
+                yield
+        except UsageError:
+            if made:
+                with suppress(OSError):  # it holds something
+                    self.folder.rmdir()
+            raise
 
     def run(self, reporter: Reporter) -> dict[str, Any]:
         """Make what is left, and return the manifest.
@@ -110,7 +117,12 @@ class Synthesis:
             return done
         with self.executor as executor, ExitStack() as held:
             workers = held.enter_context(Workers(executor, self.here, self.request, self.stuck_after))
-            jobs = self._plan(workers, reporter)
+            try:
+                jobs = self._plan(workers, reporter)
+            except UsageError:  # a mistake of the recipe that the synthesizer found: nothing hangs on what was asked
+                if not begun:
+                    (self.folder / SETTINGS).unlink(missing_ok=True)
+                raise
             self._settle(begun)
             kept = self._resume(jobs)
             yields = Yields(planned=len(jobs))

@@ -56,10 +56,10 @@ class SynthesisRequest:
     replay: bool = False
     most_cost: float | None = None
 
-    def open(self, registry: Registry | None = None) -> Opened:
-        """The components."""
+    def open(self, registry: Registry | None = None, loaded: LoadedSynthesis | None = None) -> Opened:
+        """The components; ``loaded`` is the recipe as it was read, which knows the lines of its file."""
         return open_synthesis(
-            load_synthesis(self.data),
+            load_synthesis(self.data) if loaded is None else loaded,
             registry or self.plugins.load(),
             replies=self.replies,
             replay=self.replay,

@@ -25,16 +25,26 @@ def task_file(path: Path) -> Path:
 
 def read_manifest(folder: Path) -> Mapping[str, Any]:
     """The manifest of a finished synthesis. Raises :class:`callwright.errors.DataError` where there is none."""
+    path = folder / _MANIFEST
     try:
-        found = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(
-            f"{folder} holds no finished synthesis ({error}); callwright synthesize leaves one, and goes on with one "
-            "that was stopped"
+            f"{folder} holds no finished synthesis: {_why(path, error)}; callwright synthesize leaves one, and goes on "
+            "with one that was stopped"
         ) from error
     if not isinstance(found, dict) or not isinstance(found.get("yields"), dict):
         raise DataError(f"{folder / _MANIFEST} is no manifest of a synthesis")
     return found
+
+
+def _why(path: Path, error: OSError | ValueError) -> str:
+    if not path.parent.exists():
+        return "there is no such folder"
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return f"no file {path.name} is in it"
+    told = error.strerror if isinstance(error, OSError) else "it is not JSON"
+    return f"{path.name} cannot be read ({told})"
 
 
 def _named_in(folder: Path, manifest: Mapping[str, Any]) -> str:

@@ -26,14 +26,26 @@ _UNSTATED: Final = "not stated"
 
 
 @frozen
+class Asked:
+    """A request of a user, the calls that it takes, and by their places the codes with which some fail on purpose."""
+
+    query: str
+    calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    codes: Mapping[int, str] = {}
+
+
+@frozen
 class Shown:
-    """A task as the page shows it."""
+    """A task as the page shows it. ``turns`` are its requests with their calls; only the first has all of them where
+    the row does not say which of them takes which.
+    """
 
     id: str
     environment: str
     query: str
     calls: tuple[tuple[str, Mapping[str, Any]], ...]
     answer: Any
+    turns: tuple[Asked, ...] = ()
 
 
 @frozen
@@ -92,12 +104,33 @@ def _shown(row: Mapping[str, Any]) -> Shown:
     stated = row.get("environment")
     name = stated.get("name") if isinstance(stated, Mapping) else stated
     program = row.get("program")
-    calls = tuple(
+    calls = _calls(program.get("calls") if isinstance(program, Mapping) else None)
+    query = str(row.get("query"))
+    turns = tuple(_turns(row)) or (Asked(query, calls),)
+    return Shown(str(row.get("id")), str(name), query, calls, row.get("answer"), turns)
+
+
+def _calls(stated: Any) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+    return tuple(
         (str(call.get("tool")), dict(call.get("arguments") or {}))
-        for call in (program.get("calls") or () if isinstance(program, Mapping) else ())
+        for call in (stated if isinstance(stated, list) else ())
         if isinstance(call, Mapping)
     )
-    return Shown(str(row.get("id")), str(name), str(row.get("query")), calls, row.get("answer"))
+
+
+def _turns(row: Mapping[str, Any]) -> Iterable[Asked]:
+    """The requests with their calls, where the plan of a task tells both; nothing for any other row."""
+    facts = row.get("facts")
+    stages = facts.get("stages") if isinstance(facts, Mapping) else None
+    blueprint = facts.get("blueprint") if isinstance(facts, Mapping) else None
+    planned = blueprint.get("stages") if isinstance(blueprint, Mapping) else None
+    if not isinstance(stages, list) or not isinstance(planned, list) or len(stages) != len(planned):
+        return
+    for said, plan in zip(stages, planned, strict=True):
+        if isinstance(said, Mapping) and isinstance(plan, Mapping):
+            failing = [one for one in plan.get("failing") or () if isinstance(one, Mapping)]
+            codes = {one["call"]: str(one.get("code")) for one in failing if isinstance(one.get("call"), int)}
+            yield Asked(str(said.get("query")), _calls(plan.get("calls")), codes)
 
 
 def _count(found: Measured, task: Shown, facts: Mapping[str, Any]) -> None:

@@ -14,7 +14,7 @@ from callwright.commands.safe_text import visible
 from callwright.plugins import default_registry
 from callwright.training.run_folder import write_atomically
 from callwright_plugins.synthesis.report.folders import Rejection, read_manifest, rejections, task_file
-from callwright_plugins.synthesis.report.measuring import Measured, Pair, Shown, measure
+from callwright_plugins.synthesis.report.measuring import Asked, Measured, Pair, Shown, measure
 from callwright_plugins.synthesis.report.picture import picture
 from callwright_plugins.synthesis.report.replaying import call_text
 from callwright_plugins.synthesis.report.unused import Unused, unused
@@ -113,7 +113,7 @@ def _lines(counts: Iterable[tuple[str, int]], most: int) -> str:
 
 
 def _header(manifest: Mapping[str, Any], found: Measured) -> str:
-    facts = {"Tasks": f"{found.tasks:,}", "Environments": f"{len(found.environments):,}", "Seed": manifest.get("seed")}
+    facts = {"Tasks": f"{found.tasks:,}", "Environments": _environments(found), "Seed": manifest.get("seed")}
     if manifest.get("teacher"):
         facts["Teacher"] = manifest["teacher"]
     usage = manifest.get("usage")
@@ -127,6 +127,15 @@ def _header(manifest: Mapping[str, Any], found: Measured) -> str:
 <h1>{_safe(manifest.get("name") or "tasks")}</h1>
 <dl class="facts">{told}</dl>
 </header>"""
+
+
+def _environments(found: Measured) -> str:
+    """How many, with those beside that are several in one: a recipe of six may ask for many of these."""
+    several = sum("+" in name for name in found.environments)
+    alone = len(found.environments) - several
+    if not several or not alone:
+        return f"{alone + several:,}"
+    return f"{alone:,}, and {several:,} combination{'s' * (several > 1)} of several"
 
 
 def _funnel(manifest: Mapping[str, Any], gone: Sequence[Rejection]) -> str:
@@ -354,12 +363,18 @@ def _examples(shown: Sequence[Shown]) -> str:
 
 
 def _task(one: Shown) -> str:
-    calls = "".join(f"<p><code>{_safe(text)}</code></p>" for text in _calls(one))
-    return f'<p class="asked">{_safe(_cut(one.query, 600))}</p>{calls}'
+    return "".join(
+        f'<p class="asked">{_safe(_cut(asked.query, 600))}</p>'
+        + "".join(f"<p><code>{_safe(text)}</code></p>" for text in _calls(asked))
+        for asked in one.turns
+    )
 
 
-def _calls(one: Shown) -> Iterator[str]:
-    if not one.calls:
+def _calls(asked: Asked) -> Iterator[str]:
+    if not asked.calls:
         yield "nothing is called"
-    for tool, arguments in one.calls[:12]:
-        yield call_text(tool, arguments, 240)
+    for place, (tool, arguments) in enumerate(asked.calls[:12]):
+        fails = f"  fails with {asked.codes[place]}" if place in asked.codes else ""
+        yield call_text(tool, arguments, 240) + fails
+    if len(asked.calls) > 12:
+        yield f"and {len(asked.calls) - 12:,} more"

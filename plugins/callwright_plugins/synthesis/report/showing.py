@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from callwright.commands.terminal import text
 from callwright_plugins.synthesis.report.replaying import (
+    ANSWERS,
+    Heard,
     Replayed,
     call_text,
     outcome_text,
@@ -29,20 +31,23 @@ _WIDE: Final = 100
 _MOST_LINES: Final = 60
 
 
-def show_task(out: Console, task: Task, *, place: str, gates: Sequence[Told], decision: Decision | None) -> None:
-    """Print a task: beside each other where the terminal is wide, else below each other."""
+def show_task(out: Console, task: Task, *, place: str, gates: Sequence[Told] | None, decision: Decision | None) -> None:
+    """Print a task: beside each other where the terminal is wide, else below each other. ``gates`` is ``None`` where
+    nobody asked them.
+    """
     from rich.table import Table
 
     again = replayed(task)
     out.rule(text(f"{place} {task.id}", "bold"))
     out.print(text(" · ".join(_heading(task)), "dim"))
     left = _panel("conversation", _conversation(task, again))
-    right = [
-        _panel("plan", _plan(task)),
-        _panel("what changes", _changes(again)),
-        _panel("gates", [text(f"{'✓' if one.passed else '✗'} {one.gate} {one.reason}".strip(),
-                              "green" if one.passed else "red") for one in gates]),
-    ]  # fmt: skip
+    right = [_panel("plan", _plan(task)), _panel("what changes", _changes(again))]
+    if gates is not None:
+        told = (
+            text(f"{'✓' if one.passed else '✗'} {one.gate} {one.reason}".strip(), "green" if one.passed else "red")
+            for one in gates
+        )
+        right.append(_panel("gates", list(told)))
     if out.width >= _WIDE:
         from rich.console import Group
 
@@ -75,7 +80,8 @@ def _heading(task: Task) -> Iterator[str]:
 
 
 def _conversation(task: Task, again: Replayed) -> Sequence[RenderableType]:
-    lines: list[RenderableType] = [text(f"user: {task.query}", "bold cyan")]
+    lines: list[RenderableType] = list(_user(again.first))
+    users = 0  # turns of the user that have passed, by which tools appear
     for turn in again.turns:
         if turn.says or not turn.records:
             lines.append(text(f"agent: {turn.says}", "bold"))
@@ -83,19 +89,38 @@ def _conversation(task: Task, again: Replayed) -> Sequence[RenderableType]:
             lines.append(text(f"→ {call_text(record.tool, record.arguments)}"))
             style = "dim" if record.outcome.executed else "red"
             lines.append(text(f"  {outcome_text(record)}", style))
+        if turn.heard is not None:
+            lines += [text("")] * turn.heard.asks  # a request begins a part of its own
+            lines += _user(turn.heard)
+        users += not turn.records and bool(turn.says)
+        later = [name for name, at in task.appear.items() if at == users and turn.says]
+        if later:
+            lines.append(text(f"  offered from here on: {', '.join(later)}", "dim"))
     if again.wrong:
         lines.append(text(again.wrong, "red"))
-    if task.user is not None:
-        options: Mapping[str, Any] = task.user.to_json().get("options", {})
-        for said in options.get("then", ()):
-            lines.append(text(f"user, later: {said}", "cyan"))
-        for name, told in dict(options.get("tells") or {}).items():
-            lines.append(text(f"user, asked for {name}: {told}", "cyan"))
+    if task.user is not None and task.user.name != ANSWERS:
+        lines.append(text(f"its user ({task.user.name}) answers in its own words, which are not shown", "dim"))
     if task.answer.is_no_call:
         lines.append(text("due: nothing is to be called", "dim"))
     else:
         lines += [text(f"due: {_short(value)}", "dim") for value in task.answer.values]
     return lines
+
+
+def _user(heard: Heard) -> Iterator[RenderableType]:
+    """What the user says, a new request set off from what was before, and what it keeps back."""
+    if heard.text:
+        yield text(f"user: {heard.text}", "bold cyan" if heard.asks else "dim cyan" if heard.done else "cyan")
+    kept = ", ".join(f"{name.replace('_', ' ')} ({_known(value)})" for name, value in heard.knows.items())
+    if kept:
+        yield text(f"  keeps back until it is asked: {kept}", "dim")
+
+
+def _known(value: Any) -> str:
+    """A value that a user knows; of one that is looked up in the world, where it is found."""
+    if isinstance(value, Mapping) and "knowledge" in value:
+        return f"what the world knows as {value['knowledge']}"
+    return _short(value)
 
 
 def _plan(task: Task) -> Sequence[RenderableType]:

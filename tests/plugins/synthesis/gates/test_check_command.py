@@ -94,6 +94,27 @@ def test_a_file_that_is_no_file_of_tasks_is_said_to_be_none(tmp_path: Path) -> N
     assert "notes.jsonl" in f"{said.output}{said.exception}"
 
 
+def test_a_file_without_tasks_is_not_told_as_one_that_passes(tmp_path: Path) -> None:
+    path = tmp_path / "none.jsonl"
+    cw.write_tasks(path, TASKS[:1])
+    path.write_text(path.read_text(encoding="utf-8").splitlines(keepends=True)[0], encoding="utf-8")
+    said = check(str(path), "--against", "none")
+    assert said.exit_code == 2
+    assert "none.jsonl holds no tasks" in said.stderr
+    assert said.stdout == ""
+
+
+def test_the_folder_of_a_synthesis_is_taken_for_its_tasks(tmp_path: Path) -> None:
+    cw.write_tasks(tmp_path / "wanted.jsonl", TASKS[2:3])
+    refused = check(str(tmp_path))
+    assert refused.exit_code == 2
+    assert "no finished synthesis: no file manifest.json is in it" in refused.stderr
+    (tmp_path / "manifest.json").write_text(json.dumps({"yields": {}, "files": {"wanted.jsonl": ""}}), encoding="utf-8")
+    assert "1 of 1 tasks pass" in check(str(tmp_path), "--against", "none").output
+    missing = check(str(tmp_path / "gone"))
+    assert missing.exit_code == 2
+
+
 def test_the_proofs_of_a_graph_are_made_again(tmp_path: Path) -> None:
     path = tmp_path / "meetings.json"
     made = CliRunner().invoke(

@@ -125,6 +125,16 @@ def test_nothing_is_called_without_leave_and_the_ways_out_are_named(made: Path, 
     assert not (made / "made" / "knowledge").exists()
 
 
+def test_it_is_said_before_the_server_is_probed_which_takes_long(made: Path) -> None:
+    (made / "depot.py").write_text(SERVER.replace("{hints}", ""), encoding="utf-8")
+    words = ["synthesize", "mcp", "-o", "made", "--", sys.executable, "depot.py"]
+    done = CliRunner().invoke(root, words, obj=App())
+    assert done.exit_code == 2
+    assert "none of the 2 tools of the server may be called (list_items, take)" in done.stderr
+    assert "probing" not in done.stderr
+    assert not (made / "made").exists()
+
+
 def test_what_only_reads_is_called_and_what_is_left_out_is_said(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
     done = synthesize('"annotations": {"readOnlyHint": True},')
     assert "tools that may destroy something are not called" in done.output + capsys.readouterr().err

@@ -73,6 +73,7 @@ def test_a_server_becomes_tasks_chats_a_page_and_a_recipe_that_evaluates(plugin:
     done = run("-p", plugin, "synthesize", "mcp", "-o", str(out), *given, "--", *SERVER)
     assert done.exception is None, done.output
     assert "6 tasks, 2 of them held out" in done.output
+    assert "--yes" not in done.output  # which nobody gave
     with (out / "synthesis.toml").open("rb") as file:
         assert tomllib.load(file)["synthesis"]["teacher"] == {"name": "scripted", "lines": [{"says": ["Yes."]}]}
     assert (out / "tasks" / "report.html").is_file()
