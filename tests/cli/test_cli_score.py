@@ -136,7 +136,9 @@ def test_a_row_whose_machinery_failed_is_masked(invoke: Invoke, write_rows: Writ
 BAD_ROWS = [
     ("not json", "not valid JSON: Expecting value at column 1"),
     ('{"id": 1', "not valid JSON: "),
-    ("[1, 2]", "expected an object, found list"),
+    ('{"id": "1', "not valid JSON: Invalid control character at column 10"),
+    ("[1, 2]", "expected an object, found a list"),
+    ("null", "expected an object, found null"),
     ('{"task": "train-1", "completion": "x"}', "the row has no 'id'"),
     ('{"id": null, "task": "train-1", "completion": "x"}', "'id' is NoneType, expected a string or an integer"),
     ('{"id": true, "task": "train-1", "completion": "x"}', "'id' is bool, expected a string or an integer"),

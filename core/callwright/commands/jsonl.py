@@ -16,6 +16,7 @@ from typing import IO, Any, Final
 from callwright.commands.row_files.remarks import key_twice
 from callwright.compression.packing import is_packed, packed, unpacked
 from callwright.errors import CallwrightError, DataError, RunError, UsageError, cannot_read
+from callwright.language.strict_json import kind
 
 #: Bytes that are gathered before they are written, so that a row costs no system call.
 _CHUNK: Final = 1 << 18
@@ -111,7 +112,7 @@ class RowFile:
                         yield BadRow(f"not valid JSON: {_reason(error)}")
                         continue
                 if type(row) is not dict:
-                    yield BadRow(f"expected an object, found {type(row).__name__}")
+                    yield BadRow(f"expected an object, found {kind(row)}")
                 elif (twice := key_twice(line, row)) is not None:
                     yield BadRow(f"the key {twice!r} stands twice")
                 else:
@@ -123,7 +124,7 @@ class RowFile:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
-        return f"{error.msg} at column {error.colno}"
+        return f"{error.msg.removesuffix(' at')} at column {error.colno}"
     if isinstance(error, RecursionError):
         return "nested too deeply"
     return str(error)
