@@ -7,9 +7,11 @@ test says so.
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
 import json
+import re
 from collections.abc import Iterator, Mapping
 from importlib import resources
 from typing import Any, Final
@@ -19,6 +21,9 @@ from callwright.hookspecs import HOOKSPEC_VERSION
 
 #: What a plugin calls the version that it was written for.
 DECLARED: Final = "callwright_hooks"
+
+#: How pluggy says that there is no such hook.
+_UNKNOWN: Final = re.compile(r"unknown hook '(\w+)'")
 
 #: Hooks by name, with the names of their arguments in order.
 Hooks = Mapping[str, tuple[str, ...]]
@@ -64,9 +69,14 @@ def breaks(change: str) -> bool:
 def misfit(plugin: object, name: str, error: Exception) -> PluginError:
     """The error for a plugin that does not fit the hooks, which names the version that it was written for."""
     said = f"plugin {name!r} does not fit the hooks: {' '.join(str(error).split())}"
+    unknown = _UNKNOWN.search(said)
+    if unknown is not None and (near := difflib.get_close_matches(unknown[1], recorded()[HOOKSPEC_VERSION], n=1)):
+        said += f". Did you mean {near[0]!r}?"
     version = getattr(plugin, DECLARED, None)
     if type(version) is int and version != HOOKSPEC_VERSION:
         newer = version > HOOKSPEC_VERSION
         what = "upgrade Callwright" if newer else f"callwright plugins check {name} says what has changed since"
-        said += f". It was written for version {version} of the hooks, and these are version {HOOKSPEC_VERSION}: {what}"
+        stop = "" if said.endswith("?") else "."
+        written = f"{stop} It was written for version {version} of the hooks"
+        said += f"{written}, and these are version {HOOKSPEC_VERSION}: {what}"
     return PluginError(said)

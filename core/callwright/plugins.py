@@ -33,7 +33,7 @@ from callwright.hook_versions import misfit
 from callwright.language.shortening import shortened
 from callwright.pickling import Made, remember
 from callwright.registration import Lazy as Lazy
-from callwright.registration import check_options, parameters_of
+from callwright.registration import check_made, check_options, parameters_of
 
 if TYPE_CHECKING:
     from callwright.options import OptionTable
@@ -272,6 +272,10 @@ class Registry:
     def _registered(self, implementation: Any, hook: str, name: str) -> list[Any]:
         try:
             return list(implementation() or ())
+        except PluginError as error:
+            if str(error).startswith("plugin "):
+                raise
+            raise PluginError(f"plugin {name!r}: {error}") from error
         except CallwrightError:
             raise
         except (Exception, SystemExit) as error:
@@ -290,6 +294,8 @@ class Registry:
                         '"module:attribute", summary="…")'
                     )
                 taken = self._components.setdefault(kind, {}).get(lazy.name)
+                if taken is not None and taken.plugin == name:
+                    raise NameClash(f"plugin {name!r} registers the {kind} {lazy.name!r} twice")
                 if taken is not None:
                     raise NameClash(
                         f"two plugins register the {kind} {lazy.name!r}: {taken.plugin!r} and {name!r}. Leave one out: "
@@ -427,10 +433,7 @@ class Registry:
                         f"of plugin {spec.plugin!r} (where: run it again as callwright --traceback …)"
                     ) from error
                 raise _not_made(spec, kind, error) from error
-            if made is None:
-                raise PluginError(
-                    f"plugin {spec.plugin!r}: what makes the {kind} {name!r} returned nothing; it must return it"
-                )
+        check_made(kind, spec, made)
         made = _with_own(kind, made, own) if own else made
         remember(made, functools.partial(self._again, kind, name, options), name, options)
         if not options:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import inspect
 import re
+import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from attrs import field, frozen
@@ -17,6 +20,27 @@ if TYPE_CHECKING:
     from callwright.options import OptionTable
 
 _TARGET: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+#: By kind of component what a factory returns, and the members without which nothing can use it.
+_MADE: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+    "parser": ("a Parser", ("parse",)),
+    "toolset": ("a sequence of tools", ("__iter__",)),
+    "environment": ("an Environment", ("name", "tools", "open")),
+    "reward component": ("a RewardComponent", ("name", "score")),
+    "reward recipe": ("a RewardRecipe", ("name", "terms")),
+    "sampler": ("a Sampler", ("name", "sample")),
+    "algorithm": ("an Algorithm", ("name", "loss")),
+    "trainer": ("a Trainer", ("train",)),
+    "corpus": ("a Corpus", ("name", "splits", "task")),
+    "benchmark": ("a Benchmark", ("name", "tasks", "judge")),
+    "synthesizer": ("a Synthesizer", ("make",)),
+    "teacher": ("a Teacher", ("ask",)),
+    "user": ("a UserKind", ("begin",)),
+    "model check": ("a ModelCheck", ("examine",)),
+    "tracker": ("a Tracker", ("follow",)),
+    "framework": ("a Framework", ("tools",)),
+    "log format": ("a LogFormat", ("read",)),
+}
 
 
 @frozen
@@ -104,7 +128,7 @@ class Lazy:
             return target
         module_name, _, attribute = target.partition(":")
         try:
-            return functools.reduce(getattr, attribute.split("."), importlib.import_module(module_name))
+            return functools.reduce(getattr, attribute.split("."), _imported(module_name))
         except ModuleNotFoundError as error:
             if self.extra and error.name and not f"{module_name}.".startswith(f"{error.name}."):
                 raise MissingExtra(f"{self.name!r}", self.extra, error.name) from error
@@ -115,6 +139,33 @@ class Lazy:
             raise PluginError(
                 f"plugin {self.plugin!r}: loading {target!r} raised {type(error).__name__}: {error}"
             ) from error
+
+
+def _imported(name: str) -> ModuleType:
+    """A module; what it prints when it is first imported goes to stderr, since stdout is the output of a command."""
+    if name in sys.modules:
+        return importlib.import_module(name)  # which waits for another thread that is at it
+    with contextlib.redirect_stdout(sys.stderr):
+        return importlib.import_module(name)
+
+
+def check_made(kind: str, lazy: Lazy, made: Any) -> None:
+    """Raise :class:`callwright.errors.PluginError` where a factory returned a value of Python's own in place of a
+    component: nothing, a number, a dict, a function. What a class of somebody lacks is for the checks of
+    :mod:`callwright.testing`.
+    """
+    about = f"plugin {lazy.plugin!r}: what makes the {kind} {lazy.name!r} returned"
+    if made is None:
+        raise PluginError(f"{about} nothing; it must return it")
+    what, needed = _MADE.get(kind, ("", ()))
+    own = type(made).__name__
+    if type(made).__module__ == "builtins" and not all(_has(made, member) for member in needed):
+        raise PluginError(f"{about} {'an' if own[0] in 'aeiou' else 'a'} {own}; it must return {what}")
+
+
+def _has(made: Any, member: str) -> bool:
+    """Whether it has a member; a property is not asked, which may read a file."""
+    return hasattr(type(made), member) or hasattr(made, member)
 
 
 def parameters_of(factory: Any) -> Mapping[str, inspect.Parameter]:

@@ -26,7 +26,12 @@ Start = Callable[..., "subprocess.Popen[str]"]
     [
         ("memory", 1, "error: out of memory\n"),
         ("disk", 1, "error: out.jsonl: No space left on device\n"),
-        ("bug", 70, "error: unexpected RuntimeError: two lines (where: run it again as callwright --traceback …)\n"),
+        (
+            "bug",
+            5,
+            "error: plugin 'fakes': its command 'world fail' raised RuntimeError: two lines. This is a bug of the "
+            "plugin (where: run it again as callwright --traceback …)\n",
+        ),
         ("escape", 2, "error: a name with ␛[31m in it\n"),
         ("interrupt", 130, "\nstopped\n"),
         ("extra", 3, None),
@@ -48,7 +53,19 @@ def test_a_traceback_is_shown_when_asked_for(invoke: Invoke, monkeypatch: pytest
     monkeypatch.setenv("CALLWRIGHT_TRACEBACK", "1")
     result = invoke("world", "fail", "bug")
     assert "Traceback" in result.stderr
+    assert result.exit_code == 5
+
+
+def test_a_bug_that_is_nobody_elses_is_ours(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stumble(**given: object) -> None:
+        raise RuntimeError("two\nlines")
+
+    monkeypatch.setattr("callwright.cli.schema.schema.callback", stumble)
+    result = invoke("schema", "task")
     assert result.exit_code == 70
+    assert result.stderr == (
+        "error: unexpected RuntimeError: two lines (where: run it again as callwright --traceback …)\n"
+    )
 
 
 def test_usage_errors_are_those_of_click(invoke: Invoke) -> None:

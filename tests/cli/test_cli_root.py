@@ -181,6 +181,12 @@ def test_plugins_that_are_not_there(start: Start, option: str, status: int, said
             4,
             "error: plugin 'mine': callwright_parsers raised SystemExit: 0",
         ),
+        (
+            "def divide():\n    return 1 / 0\n\ndivide()\n",
+            4,
+            "error: -p mine: the module cannot be imported: ZeroDivisionError: division by zero (mine.py, line 2)",
+        ),
+        ("import no_such_thing\n", 4, "error: -p mine: the module cannot be imported: ModuleNotFoundError: No module"),
         ("def callwright_parsers():\n    return ()\n", 2, "error: -p mine: this module is no plugin of Callwright"),
         ("", 2, "error: -p mine: this module is no plugin of Callwright"),
     ],
@@ -197,6 +203,20 @@ def test_a_module_that_is_no_plugin_is_noticed(
     assert result.stderr.startswith(said)
     assert len(result.stderr.splitlines()) == 1
     monkeypatch.delitem(sys.modules, "mine", raising=False)
+
+
+def test_what_a_plugin_prints_when_it_is_loaded_is_no_output_of_a_command(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    hook = "@callwright.hookimpl\ndef callwright_parsers():\n    print('registered')\n    return ()\n"
+    (tmp_path / "loud.py").write_text(f"import callwright\nprint('imported')\n{hook}")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "loud", raising=False)
+    result = CliRunner().invoke(root_command, ["-p", "loud", "plugins", "list", "--json"], catch_exceptions=False)
+    assert result.stderr == "imported\nregistered\n"
+    assert "loud" in {row["name"] for row in json.loads(result.stdout)}
+    monkeypatch.delitem(sys.modules, "loud", raising=False)
 
 
 def test_hooks_are_traced(invoke: Invoke, gold: Callable[[str], str], write_rows: Callable[..., Any]) -> None:

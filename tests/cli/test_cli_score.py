@@ -138,6 +138,7 @@ BAD_ROWS = [
     ('{"id": 1', "not valid JSON: "),
     ('{"id": "1', "not valid JSON: Invalid control character at column 10"),
     ("[1, 2]", "expected an object, found a list"),
+    ("null", "expected an object, found null"),
     ('{"task": "train-1", "completion": "x"}', "the row has no 'id'"),
     ('{"id": null, "task": "train-1", "completion": "x"}', "'id' is null, expected a string or an integer"),
     ('{"id": true, "task": "train-1", "completion": "x"}', "'id' is true, expected a string or an integer"),

@@ -33,13 +33,17 @@ class Options(OptionTable):
     where: Where = Field(default_factory=Where)
 
 
+class Given(dict[str, Any]):
+    """A component that is the options it was given."""
+
+
 def with_table(**more: Any) -> Registry:
     """A registry with a component of the table above; it answers with the options that it was given."""
 
     class Plugin:
         @hookimpl
         def callwright_samplers(self) -> Iterator[Lazy]:
-            yield Lazy("mine", more.pop("target", dict), takes=more.pop("takes", Options), **more)
+            yield Lazy("mine", more.pop("target", Given), takes=more.pop("takes", Options), **more)
 
     registry = Registry()
     registry.add(Plugin(), name="plugin")
@@ -101,7 +105,7 @@ def test_an_option_that_must_be_given_is_named() -> None:
 
 
 def test_the_module_of_a_component_is_imported_after_its_options_were_read(tmp_path: Path, monkeypatch: Any) -> None:
-    (tmp_path / "heavy_thing.py").write_text("def make(**options): return options\n")
+    (tmp_path / "heavy_thing.py").write_text("class make(dict): pass\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     registry = with_table(target="heavy_thing:make")
     with pytest.raises(UnknownName):

@@ -77,7 +77,7 @@ def registry(make_task: Callable[..., cw.Task], list_parser: Any) -> cw.Registry
             callwright_parsers=lazies(cw.Lazy("list", lambda: list_parser)),
             callwright_reward_recipes=lazies(cw.Lazy("right", lambda: cw.RewardRecipe("right", (cw.Term(Right()),)))),
             callwright_algorithms=lazies(cw.Lazy("none", lambda: ALGORITHM)),
-            callwright_trainers=lazies(cw.Lazy("none", lambda steps=1: f"the trainer of {steps}")),
+            callwright_trainers=lazies(cw.Lazy("none", lambda steps=1: SimpleNamespace(steps=steps))),
         ),
         name="small",
     )
@@ -98,7 +98,7 @@ def test_a_pipeline_scores_completions(registry: cw.Registry) -> None:
     rewards = [pipeline.score(pipeline.attempt(task, '[["double", {"number": 1}]]')) for task in tasks]
     assert [reward.total for reward in rewards] == [0.0, 0.0, 1.0]
     assert build_pipeline(load(), registry, with_algorithm=False).algorithm is None
-    assert create_trainer(load("trainer.steps=9"), registry) == "the trainer of 9"
+    assert create_trainer(load("trainer.steps=9"), registry) == SimpleNamespace(steps=9)
 
 
 def test_corpus_environment_and_rewards_can_be_given(
@@ -135,7 +135,7 @@ def test_corpus_environment_and_rewards_can_be_given(
             "r.toml:4: There is no option of the corpus 'small' named 'sice'. Did you mean 'size'?",
         ),
         ((), ("size = 3", "size = 300"), "r.toml:3: corpus 'small': size is at most 100"),
-        ((), ("size = 3", 'size = "x"'), "r.toml:3: corpus 'small': "),
+        ((), ("size = 3", 'size = "x"'), "r.toml:3: corpus 'small' with size: "),
         (
             (),
             ("size = 3", 'train = "trian"'),

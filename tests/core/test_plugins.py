@@ -91,26 +91,26 @@ def test_a_factory_that_wants_the_registry_gets_it() -> None:
 
 
 def test_options_are_checked_before_anything_is_made() -> None:
-    def needing(size: int, *, seed: int = 0) -> int:
-        return size
+    def needing(size: int, *, seed: int = 0) -> Upper:
+        return Upper(size)
 
     registry = registry_with(parsers=[upper()], corpora=[cw.Lazy("c", needing)])
     with pytest.raises(UnknownName, match=r"no option of the parser 'upper' named 'mark'. Did you mean 'marks'"):
         registry.create("parser", "upper", mark=2)
     with pytest.raises(cw.UsageError, match="the corpus 'c' needs the option 'size'"):
         registry.create("corpus", "c", seed=1)
-    assert registry.create("corpus", "c", size=4) == 4
+    assert registry.create("corpus", "c", size=4).marks == 4
 
 
 def test_factories_that_cannot_be_hashed_are_read_like_others() -> None:
     class Needing(dict[str, int]):
-        def __call__(self, size: int) -> int:
-            return size
+        def __call__(self, size: int) -> Upper:
+            return Upper(size)
 
     registry = registry_with(corpora=[cw.Lazy("c", Needing())])
     with pytest.raises(cw.UsageError, match="the corpus 'c' needs the option 'size'"):
         registry.create("corpus", "c")
-    assert registry.create("corpus", "c", size=4) == 4
+    assert registry.create("corpus", "c", size=4).marks == 4
 
 
 def test_unknown_names_say_what_there_is() -> None:
@@ -561,6 +561,27 @@ def test_a_component_that_cannot_be_made_is_its_plugins_fault(made: BaseExceptio
     assert str(caught.value).startswith(f"plugin 'mine': {said}")
 
 
+@pytest.mark.parametrize(
+    ("kind", "made", "said"),
+    [
+        ("environments", 1, "makes the environment 'odd' returned an int; it must return an Environment"),
+        ("samplers", {}, "makes the sampler 'odd' returned a dict; it must return a Sampler"),
+        ("toolsets", len, "makes the toolset 'odd' returned a builtin_function_or_method; it must return a sequence"),
+        ("corpora", Upper, "makes the corpus 'odd' returned a type; it must return a Corpus"),
+    ],
+)
+def test_a_factory_that_returns_a_value_of_pythons_own_is_named_with_it(kind: str, made: object, said: str) -> None:
+    hook = "corpus" if kind == "corpora" else kind[:-1]
+    with pytest.raises(PluginError, match=said):
+        registry_with(**{kind: [cw.Lazy("odd", lambda: made)]}).create(hook, "odd")
+
+
+def test_what_a_class_of_somebody_has_is_for_the_checks() -> None:
+    assert registry_with(toolsets=[cw.Lazy("none", lambda: ())]).create("toolset", "none") == ()
+    made = registry_with(environments=[cw.Lazy("odd", Upper)]).create("environment", "odd")
+    assert isinstance(made, Upper)
+
+
 def test_what_a_factory_says_of_an_option_is_the_users_to_mend() -> None:
     def sized(size: int = 1) -> object:
         if size > 9:
@@ -585,3 +606,30 @@ def test_an_option_of_the_wrong_type_may_be_the_users_or_the_plugins_slip() -> N
     assert "hidden" not in str(caught.value)
     with pytest.raises(PluginError, match="plugin 'mine': making the parser 'sized' raised TypeError"):
         registry.create("parser", "sized")
+
+
+def test_a_plugin_that_registers_a_name_twice_is_told_so() -> None:
+    with pytest.raises(NameClash) as caught:
+        registry_with(parsers=[upper(), upper()])
+    assert str(caught.value) == "plugin 'mine' registers the parser 'upper' twice"
+
+
+def test_a_target_that_is_none_names_its_plugin() -> None:
+    with pytest.raises(PluginError, match=r"^plugin 'mine': 'odd': the target 'nocolon' is not of the form"):
+        registry_with(parsers=lambda: [cw.Lazy("odd", "nocolon")])
+
+
+def test_a_hook_that_is_spelt_nearly_right_gets_the_one_that_was_meant() -> None:
+    said = r"unknown hook 'callwright_parser' in .*\. Did you mean 'callwright_parsers'\?"
+    with pytest.raises(PluginError, match=said):
+        registry_with(parser=[upper()])
+
+
+def test_what_a_module_prints_when_it_is_imported_is_not_on_stdout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "loud_component.py").write_text('print("imported")\nclass Form:\n    parse = None\n')
+    monkeypatch.syspath_prepend(str(tmp_path))
+    registry_with(parsers=[cw.Lazy("loud", "loud_component:Form")]).create("parser", "loud")
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "imported\n")

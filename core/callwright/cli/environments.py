@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 from attrs import frozen
 
-from callwright.capability import has
 from callwright.commands import options
 from callwright.commands.app import App
 from callwright.commands.options import ComponentName
-from callwright.environments.capabilities import Forks, scenarios_of
+from callwright.environments.capabilities import scenarios_of
 
 if TYPE_CHECKING:
     from callwright.environments.protocol import Environment, Outcome
@@ -246,27 +245,25 @@ def call(
 
     With --state one call follows another.
     """
-    from callwright.cli.state_files import load_state, write_state
+    from callwright.cli.environment_call import OneCall, call_once
+    from callwright.cli.state_files import write_dump
+    from callwright.environments.hazards.policy import read_hazards
+    from callwright.environments.living.policy import read_policy
+    from callwright.language.long_numbers import json_text
 
     environment = make_environment(app.registry, name, settings, toolsets, scale)
     arguments = read_arguments(environment.tools.get(tool), pairs, document)
-    session = open_in_time(environment, scenario, seed, clock, hazards)
-    try:
-        if state is not None:
-            load_state(session, Path(state))
-        before = session.fork() if has(session, Forks) else None
-        outcome = session.call(tool, arguments)
-        if state is not None:
-            write_state(session, Path(state))
-        diff = session.diff(before) if before is not None else {}
-        if as_json:
-            found = outcome_json(outcome)
-            click.echo(json.dumps({**found, "digest": session.digest(), "diff": diff}, indent=2, ensure_ascii=False))
-        else:
-            draw_outcome(outcome, diff)
-    finally:
-        session.close()
-    if not outcome.executed:
+    policy, met = read_policy(clock), None if hazards is None else read_hazards(hazards)
+    path = None if state is None else Path(state)
+    called = call_once(environment, scenario, seed, OneCall(tool, arguments, policy, met, path))
+    if path is not None and called.state is not None:
+        write_dump(called.state, path)
+    if as_json:
+        found = {**outcome_json(called.outcome), "digest": called.digest, "diff": called.diff}
+        click.echo(json_text(found, indent=2, ensure_ascii=False))
+    else:
+        draw_outcome(called.outcome, called.diff)
+    if not called.outcome.executed:
         click.get_current_context().exit(1)
 
 
@@ -323,13 +320,14 @@ def outcome_json(outcome: Outcome) -> dict[str, Any]:
 def draw_outcome(outcome: Outcome, diff: Mapping[str, Any]) -> None:
     """An outcome and what it changed, for people."""
     from callwright.commands.terminal import screen, text
+    from callwright.language.long_numbers import json_text
 
     out = screen()
     colour = {"ok": "green", "empty": "cyan", "partial": "yellow"}.get(outcome.kind, "red")
     said = f" {outcome.code}: {outcome.message}" if outcome.code else ""
     out.print(text(outcome.kind, f"bold {colour}") + text(said))
     if outcome.executed:
-        out.print(text(json.dumps(outcome.value, indent=2, ensure_ascii=False)))
+        out.print(text(json_text(outcome.value, indent=2, ensure_ascii=False)))
     draw_notices(outcome.notices)
     draw_diff(diff)
 
@@ -345,6 +343,7 @@ def draw_notices(notices: Sequence[str]) -> None:
 def draw_diff(diff: Mapping[str, Any]) -> None:
     """What changed: a line for each row that is new, gone or different."""
     from callwright.commands.terminal import screen, text
+    from callwright.language.long_numbers import json_text
 
     out = screen()
     for name, parts in diff.items():
@@ -352,11 +351,9 @@ def draw_diff(diff: Mapping[str, Any]) -> None:
             out.print(text(f"~ clock {parts[0]} -> {parts[1]}", "yellow"))
             continue
         for key, row in parts.get("added", {}).items():
-            out.print(text(f"+ {name} {key} {json.dumps(row, ensure_ascii=False)}", "green"))
+            out.print(text(f"+ {name} {key} {json_text(row, ensure_ascii=False)}", "green"))
         for key, row in parts.get("removed", {}).items():
-            out.print(text(f"- {name} {key} {json.dumps(row, ensure_ascii=False)}", "red"))
+            out.print(text(f"- {name} {key} {json_text(row, ensure_ascii=False)}", "red"))
         for key, fields in parts.get("changed", {}).items():
-            listed = ", ".join(
-                f"{field}: {json.dumps(old)} -> {json.dumps(new)}" for field, (old, new) in fields.items()
-            )
+            listed = ", ".join(f"{field}: {json_text(old)} -> {json_text(new)}" for field, (old, new) in fields.items())
             out.print(text(f"~ {name} {key} {listed}", "yellow"))

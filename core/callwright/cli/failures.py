@@ -11,25 +11,28 @@ import click
 
 from callwright.commands.failures import BUG, INTERRUPTED, NO_READER, Stopped
 from callwright.commands.safe_text import say
-from callwright.errors import CallwrightError
+from callwright.errors import CallwrightError, ComponentError
 from callwright.machines.interrupts import Interrupted
 from callwright.machines.redaction import redacted
 
 
-def report(error: BaseException, *, with_traceback: bool = False) -> int:
-    """Say on stderr what happened, in one line (a recipe with several mistakes: one each). Returns the exit status."""
+def report(error: BaseException, *, with_traceback: bool = False, running: str = "") -> int:
+    """Say on stderr what happened, in one line (a recipe with several mistakes: one each). Returns the exit status.
+
+    ``running`` says whose command it was, where it is somebody else's: what that raises is no bug of ours.
+    """
     if isinstance(error, click.ClickException):
         error.show()
         return error.exit_code
     if with_traceback and not isinstance(error, KeyboardInterrupt | click.Abort):
         print(redacted("".join(traceback.format_exception(error))), end="", file=sys.stderr)
-    status, line = describe(error)
+    status, line = describe(error, running)
     if line:
         say(line if isinstance(error, KeyboardInterrupt | click.Abort | Stopped) else f"error: {line}")
     return status
 
 
-def describe(error: BaseException) -> tuple[int, str]:
+def describe(error: BaseException, running: str = "") -> tuple[int, str]:
     """Exit status and sentence for an exception that is not click's own."""
     match error:
         case Stopped():
@@ -49,7 +52,11 @@ def describe(error: BaseException) -> tuple[int, str]:
             return 1, where + (error.strerror or str(error) or type(error).__name__)
         case _:
             text = " ".join(str(error).split())
-            return BUG, f"unexpected {type(error).__name__}: {text} (where: run it again as callwright --traceback …)"
+            where = "(where: run it again as callwright --traceback …)"
+            if running:
+                said = f"{running} raised {type(error).__name__}: {text}. This is a bug of the plugin"
+                return ComponentError.exit_status, f"{said} {where}"
+            return BUG, f"unexpected {type(error).__name__}: {text} {where}"
 
 
 def _status_of(stop: BaseException | None) -> int:

@@ -5,20 +5,25 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
+import select
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from callwright import hookspecs
+from callwright.environments.clock import TIME_LIMIT
+from callwright.environments.undeclared import is_shipped
 from callwright.errors import CallwrightError, DataError, MissingExtra, PluginError, UsageError, cannot_read
 from callwright.hook_versions import DECLARED, breaks, changes, hooks_of, recorded
 from callwright.options import option_table
 
 if TYPE_CHECKING:
-    from callwright.plugins import Lazy, PluginInfo, Registry
+    from callwright.plugins import Lazy, PluginInfo, PluginSource, Registry
     from callwright.testing import CheckResult
 
 #: Kinds whose components say their own name, which must be the registered one.
@@ -28,6 +33,10 @@ _NAMED: Final = frozenset(
         *("model check", "user"),
     }
 )
+#: Where the checks of the kit tell what they are at.
+_PROGRESS: Final = "callwright.testing.services.progress"
+
+_NO_END: Final = "What a plugin runs returns or raises; it must not end the process"
 
 
 @frozen
@@ -45,12 +54,15 @@ class PluginFinding:
 class HowToCheck:
     """``expected``: by kind and name of a component (``"parser acme"``) the checks that it is known to fail, and why.
 
-    ``quick``: components are found and not made. ``again``: every check is made twice.
+    ``quick``: components are found and not made. ``again``: every check is made twice. Of somebody else's plugin each
+    call of a tool has ``call_limit`` seconds, and anything else ``step_limit``.
     """
 
     quick: bool = False
     again: bool = False
     expected: Mapping[str, Mapping[str, str]] = field(factory=dict)
+    call_limit: float = TIME_LIMIT
+    step_limit: float = 600.0
 
 
 def check_plugin(registry: Registry, info: PluginInfo, how: HowToCheck = HowToCheck()) -> Iterator[PluginFinding]:
@@ -61,9 +73,13 @@ def check_plugin(registry: Registry, info: PluginInfo, how: HowToCheck = HowToCh
         if not any(finding.level == "error" for finding in hooks):
             yield PluginFinding("error", info.name, "loading", info.error)
         return
-    for kind, lazy in registry.components():
-        if lazy.plugin == info.name:
-            yield from _check_component(registry, kind, lazy, how)
+    components = [(kind, lazy) for kind, lazy in registry.components() if lazy.plugin == info.name]
+    source = None if how.quick or is_shipped(info.module) else registry.source()
+    if source is not None and hasattr(select, "poll"):  # by which the other process is asked; Windows has none
+        yield from _check_elsewhere(source, components, how)
+        return
+    for kind, lazy in components:
+        yield from _check_component(registry, kind, lazy, how)
 
 
 # Hooks ----------------------------------------------------------------------------------------------------------------
@@ -142,6 +158,85 @@ def _check_arguments(plugin: str, what: str, function: Any, spec: Any) -> Iterat
             yield PluginFinding("warning", plugin, what, f"the argument {name!r} will go: {leaving[name]}")
     if not wrong:
         yield PluginFinding("ok", plugin, what)
+
+
+# Elsewhere ------------------------------------------------------------------------------------------------------------
+
+
+@define
+class _Underway:
+    """What the other process is at, and how long that may take."""
+
+    how: HowToCheck
+    what: str = "loading the plugins"
+    component: int = 0
+    _check: str = ""
+    _calls: bool = False
+
+    def names(self) -> Iterator[str]:
+        """What it is at, whenever that is asked."""
+        while True:
+            yield self.what
+
+    def limit(self) -> float:
+        """How many seconds it has for that."""
+        return self.how.call_limit if self._calls else self.how.step_limit
+
+    def hear(self, step: str, words: str) -> None:
+        """``step`` is one of :data:`callwright.testing.services.progress.Step`."""
+        if step == "check":
+            self._check = words
+        self._calls = step == "call"
+        self.what = f"{self._check}: {words}" if self._calls else self._check
+
+
+def _check_elsewhere(
+    source: PluginSource, components: list[tuple[str, Lazy]], how: HowToCheck
+) -> Iterator[PluginFinding]:
+    """The same in a process that can be killed: somebody else's code may end the process that it runs in, or block it.
+
+    The component that does is an error, and the others are looked at in another process.
+    """
+    from callwright.environments.isolated.process import ProcessLost, SessionLimits, SessionProcess
+
+    left = [(kind, lazy.name) for kind, lazy in components]
+    while left:
+        underway = _Underway(how)
+        process = SessionProcess(SessionLimits(time=None, memory=None))
+        request = ("work", _check_here, (source, left, how))
+        try:
+            for step, told in process.stream(underway.names(), request, underway.limit):
+                if step == "finding":
+                    yield told
+                elif step == "component":
+                    underway.component, underway.what = told, "making it"
+                else:
+                    underway.hear(step, told)
+            return
+        except ProcessLost as lost:
+            kind, name = left[underway.component]
+            told = str(lost) if lost.code == "timeout" else f"{lost}. {_NO_END}"
+            yield PluginFinding("error", components[0][1].plugin, f"{kind} {name}", told)
+            del left[: underway.component + 1]
+        finally:
+            process.kill()
+
+
+def _check_here(
+    tell: Callable[[Any], None], source: PluginSource, left: list[tuple[str, str]], how: HowToCheck
+) -> None:
+    """In the other process: check components, and tell what is begun and found."""
+    registry, turn = source.load(), Lock()
+
+    def say(*told: Any) -> None:
+        with turn:  # some checks call from several threads
+            tell(told)
+
+    with nullcontext() if _kit() is None else importlib.import_module(_PROGRESS).heard_by(say):
+        for number, (kind, name) in enumerate(left):
+            say("component", number)
+            for finding in _check_component(registry, kind, registry.spec(kind, name), how):
+                say("finding", finding)
 
 
 # Components -----------------------------------------------------------------------------------------------------------

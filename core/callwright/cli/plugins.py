@@ -87,7 +87,9 @@ def check(
     """Check the plugins NAME (default: all): what will not work, and what a coming version will break.
 
     Hook functions are compared with the hook specifications, every component is imported and made, and those that can
-    be made without options go through the checks of callwright.testing. The exit status is 1 if anything is wrong.
+    be made without options go through the checks of callwright.testing. Plugins that did not come with this package
+    are checked in another process: one that ends it is an error, and so is a call of a tool that takes more than 30 s.
+    The exit status is 1 if anything is wrong.
     """
     from callwright.cli.plugin_checks import HowToCheck, check_plugin, read_expected
     from callwright.errors import UnknownName

@@ -178,6 +178,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does, with the nearest name where there is no such command, or those that a group has."""
         name = args[0]
+        self._note(ctx, self.prefix + name)
         if self.default is not None and self.get_command(ctx, name) is None:
             command = copy.copy(self.default)
             command.context_class = _OfTheGroup
@@ -191,6 +192,15 @@ class LazyGroup(click.Group):
         known = f" Known: {', '.join(here)}." if self.prefix else ""
         meant = f" Did you mean {' or '.join(map(repr, near[:3]))}?" if near else known
         raise click.UsageError(f"No such command {name!r}.{meant}", ctx)
+
+    def _note(self, ctx: click.Context, path: str) -> None:
+        """Remember whose command is about to be run, if it is somebody else's."""
+        lazy, app = self._table(ctx).get(path), ctx.find_object(App)
+        if lazy is not None and lazy.plugin and app is not None:
+            from callwright.environments.undeclared import is_shipped
+
+            if not is_shipped(app.registry.plugin(lazy.plugin).module):
+                app.running = f"plugin {lazy.plugin!r}: its command {path!r}"
 
 
 def _load(lazy: Lazy) -> click.Command:
@@ -238,7 +248,7 @@ class Root(LazyGroup):
         except Exception as error:  # one place for all: a command line never shows a traceback unasked
             if not standalone_mode:
                 raise
-            status = report(error, with_traceback=app.traceback)
+            status = report(error, with_traceback=app.traceback, running=app.running)
             if isinstance(error, OSError):
                 silence_stdout()
         except KeyboardInterrupt as error:

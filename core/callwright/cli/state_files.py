@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from callwright.environments.backends.session import BackedSession
 from callwright.errors import DataError, RunError, UsageError
+from callwright.language.long_numbers import json_text, json_value
 
 
 def compare(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
@@ -93,10 +93,15 @@ def _is_of_several(session: Any) -> bool:
 
 
 def write_state(session: Any, path: Path) -> None:
-    """Write the state of a session into a file, whole or not at all. Pipes and devices are written to as they are."""
+    """As :func:`write_dump`, of a session."""
+    write_dump(dumped(session), path)
+
+
+def write_dump(state: dict[str, Any], path: Path) -> None:
+    """Write what :func:`dumped` gave into a file, whole or not at all. Pipes and devices are written to as they are."""
     from callwright.training.run_folder import write_atomically
 
-    text = json.dumps(dumped(session), indent=1, ensure_ascii=False) + "\n"
+    text = json_text(state, indent=1, ensure_ascii=False) + "\n"
     if not path.exists() or path.is_file() or path.is_dir():
         write_atomically(path, text)
         return
@@ -122,7 +127,7 @@ def must_have_tables(session: Any) -> None:
 def read_state(path: Path) -> dict[str, Any]:
     """A snapshot. Raises :class:`callwright.errors.DataError` for a file that is none."""
     try:
-        state = json.loads(path.read_text(encoding="utf-8"))
+        state = json_value(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
     except ValueError as error:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import importlib
 import importlib.metadata
 import re
 import shlex
 import sys
+import traceback
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -35,6 +37,8 @@ class App:
     argv: tuple[str, ...] = ()
     #: Recipes that a command of this process wrote of what was typed: what they start was asked for.
     typed: set[Path] = field(factory=set)
+    #: Whose command is run, where somebody else's is: ``"plugin 'mine': its command 'look'"``.
+    running: str = ""
     _registry: Registry | None = None
 
     @property
@@ -44,17 +48,21 @@ class App:
         Raises :class:`callwright.errors.NameClash` and :class:`callwright.errors.UnknownName`.
         """
         if self._registry is None:
-            trace = partial(click.echo, err=True) if self.trace_hooks else None
-            registry = load_plugins(blocked=self.blocked, trace=trace)
-            for name in self.modules:
-                registry.add(_import(name), name=name)
-                if not registry.plugin(name).hooks:
-                    raise UsageError(
-                        f"-p {name}: this module is no plugin of Callwright: it has no function marked with "
-                        "@callwright.hookimpl. Was another module meant?"
-                    )
-            self._registry = registry
+            with contextlib.redirect_stdout(sys.stderr):  # what plugins print is no output of the command
+                self._registry = self._loaded()
         return self._registry
+
+    def _loaded(self) -> Registry:
+        trace = partial(click.echo, err=True) if self.trace_hooks else None
+        registry = load_plugins(blocked=self.blocked, trace=trace)
+        for name in self.modules:
+            registry.add(_import(name), name=name)
+            if not registry.plugin(name).hooks:
+                raise UsageError(
+                    f"-p {name}: this module is no plugin of Callwright: it has no function marked with "
+                    "@callwright.hookimpl. Was another module meant?"
+                )
+        return registry
 
     @property
     def command(self) -> str:
@@ -84,7 +92,8 @@ class App:
                 )
                 continue
             say(f"with -p {module}, which {folder} remembers")
-            self.registry.add(_import(module), name=module)
+            with contextlib.redirect_stdout(sys.stderr):
+                self.registry.add(_import(module), name=module)
             self.modules.append(module)
             if plugin_digests(self.registry)[module].get("source") != source:
                 say(f"the source of {module} is no longer what it was in {folder}")
@@ -142,7 +151,22 @@ def _import(name: str) -> object:
     except Exception as error:  # somebody else's module: whatever goes wrong in it is reported as its own
         meant = _meant(name) if isinstance(error, ModuleNotFoundError) and error.name == name else ""
         said = f"the module cannot be imported: {type(error).__name__}: {error}"
-        raise PluginError(f"-p {name}: {said}{meant}") from error
+        raise PluginError(f"-p {name}: {said}{_where(error)}{meant}") from error
+
+
+def _where(error: Exception) -> str:
+    """``" (module.py, line 3)"``: the innermost line of what the module's own files have of an error."""
+    if isinstance(error, SyntaxError):  # which says it itself
+        return ""
+    passed = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    machinery = {Path(__file__), Path(importlib.__file__)}
+    theirs = [(path, line) for path, line in passed if path not in machinery and path.is_file()]
+    if not theirs:
+        return ""
+    folder = theirs[0][0].parent  # not what is installed in an environment inside of it
+    inner = [(path.relative_to(folder), line) for path, line in theirs if path.is_relative_to(folder)]
+    path, line = [(path, line) for path, line in inner if "site-packages" not in path.parts][-1]
+    return f" ({path}, line {line})"
 
 
 def _meant(name: str) -> str:

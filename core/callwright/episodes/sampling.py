@@ -183,11 +183,16 @@ def _another_number(sampler: str, n: int, requests: int) -> ComponentError:
 
 @contextmanager
 def _bugs_named(sampler: str) -> Iterator[None]:
-    """What a sampler raises beside errors of ours and of the machine is a bug of it, and said to be one."""
+    """What a sampler raises beside errors of ours and of the machine is a bug of it, and said to be one.
+
+    What it asks may be away: an :class:`OSError` is no bug, but whose it is has to be said.
+    """
     try:
         yield
-    except (CallwrightError, OSError, MemoryError):
+    except (CallwrightError, MemoryError, BrokenPipeError):
         raise
+    except OSError as error:
+        raise CallwrightError(f"sampler {sampler!r} raised {type(error).__name__}: {error}") from error
     except (Exception, SystemExit) as error:
         said = f"sampler {sampler!r} raised {type(error).__name__}: {error}. This is a bug of the sampler"
         raise ComponentError(f"{said} (where: run it again as callwright --traceback …)") from error
@@ -199,6 +204,9 @@ def _check_completions(sampler: str, found: Iterable[object]) -> None:
             raise ComponentError(
                 f"sampler {sampler!r} gave {shortened(repr(one), 200)}, which is no callwright.Completion"
             )
+        if not isinstance(one.text, str):
+            text = shortened(repr(one.text), 200)
+            raise ComponentError(f"sampler {sampler!r} gave a completion whose text is {text}; it must be a str")
 
 
 def role_of(sampler: Sampler) -> Literal["tool", "user"]:

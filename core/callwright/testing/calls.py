@@ -11,6 +11,7 @@ from callwright.environments.sessions import open_session
 from callwright.errors import InfrastructureFailure
 from callwright.testing.arguments import WORDS, fitting_arguments, wrong_arguments
 from callwright.testing.expectations import shown, snapshot
+from callwright.testing.services.progress import calling
 from callwright.walk.execution import copy_json
 
 Calls = Sequence[tuple[str, dict[str, Any]]]
@@ -61,7 +62,8 @@ def _listen(outcome: Any, heard: dict[str, None]) -> None:
 def ask(session: Session, tool: str, arguments: dict[str, Any], *, copied: bool = True) -> Any:
     """The outcome; ``None`` if the session says that its machinery failed."""
     try:
-        return session.call(tool, copy_json(arguments) if copied else arguments)
+        with calling(tool, arguments):
+            return session.call(tool, copy_json(arguments) if copied else arguments)
     except InfrastructureFailure:
         return None
     except Exception as error:

@@ -17,6 +17,7 @@ from callwright.conformance import ExpectsFailures
 from callwright.errors import UnknownName, UsageError
 from callwright.plugins import KINDS
 from callwright.testing.services.network import checked_as
+from callwright.testing.services.progress import begin_check
 
 #: Where the checks of a kind are: ``module:tuple of functions``.
 _PLACES: Final[Mapping[str, str]] = {
@@ -167,6 +168,7 @@ def _result(check: Check, component: Any, expected: str | None) -> CheckResult:
     begun = time.process_time()
     level: Literal["ok", "skipped", "failed"] = "ok"
     message = ""
+    begin_check(check.name)
     try:
         check(component)
     except CheckSkipped as why:

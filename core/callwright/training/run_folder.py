@@ -20,6 +20,7 @@ from attrs import field, frozen
 
 from callwright.errors import DataError, RunError, cannot_read, near_path
 from callwright.language.long_numbers import json_line, json_value
+from callwright.language.strict_json import kind
 from callwright.machines.redaction import redacted_value
 
 if TYPE_CHECKING:
@@ -215,7 +216,7 @@ def read_jsonl(path: Path, *, torn_tail: bool = False) -> Iterator[dict[str, Any
                 except (ValueError, RecursionError) as error:
                     raise DataError(f"{path}:{number}: not valid JSON: {error}") from error
                 if not isinstance(row, dict):
-                    raise DataError(f"{path}:{number}: expected an object, found {type(row).__name__}")
+                    raise DataError(f"{path}:{number}: expected an object, found {kind(row)}")
                 yield row
     except OSError as error:
         raise cannot_read(path, error) from error

@@ -25,7 +25,7 @@ class Kind:
     """What stands in a plugin of this kind beside the component itself.
 
     ``imports`` are what its tests need beside the usual, ``usage`` lines that show how it is used, ``extra`` is the
-    optional dependency of Callwright that it needs.
+    optional dependency of Callwright that it needs. ``example`` is a file that ``usage`` names: its name and its text.
     """
 
     what: str
@@ -34,6 +34,47 @@ class Kind:
     usage: tuple[str, ...]
     imports: tuple[str, ...] = ()
     extra: str = ""
+    example: tuple[str, str] | None = None
+
+
+_TRAINER: Final = """# A short run with the trainer of this plugin: callwright run example.toml -o runs/example
+name = "example"
+corpus = "toolworld-mini-v1"
+
+[trainer]
+name = "zebra"
+steps = 4
+prompts = 8
+"""
+_SYNTHESIZER: Final = """# Tasks by the synthesizer of this plugin: callwright synthesize example.toml -o tasks
+name = "example"
+
+[synthesis]
+synthesizer = "zebra"
+environments = ["payments"]
+count = 8
+seed = 0
+"""
+_TEACHER: Final = """# Tasks whose words the teacher of this plugin finds: callwright synthesize example.toml -o tasks
+# One that repeats what it is told finds none that fit, so all are rejected ("language") until it asks a model.
+name = "example"
+
+[synthesis]
+environments = ["vehicle"]
+count = 4
+seed = 0
+teacher = "zebra"
+
+[synthesis.synthesizer]
+name = "grounded"
+calls = 300
+gates = false
+"""
+_CONVERSATION: Final = (
+    '{"conversations": [{"from": "human", "value": "How late is it?"}, '
+    '{"from": "function_call", "value": "{\\"name\\": \\"now\\", \\"arguments\\": {}}"}, '
+    '{"from": "observation", "value": "12:30"}, {"from": "gpt", "value": "It is half past twelve."}]}\n'
+)
 
 
 def _one(hook: str, kind: str, attribute: str = "Zebra", name: str = "zebra") -> tuple[Registered, ...]:
@@ -63,13 +104,13 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             "the tools",
             "tools that count days",
             _one("toolsets", "toolset", "TOOLS"),
-            ('callwright env call calendar add_days \'{"day": "2026-02-27", "days": 2}\' --option toolsets=zebra',),
+            ("callwright env call calendar add_days --toolset zebra --arg day=2026-02-27 --arg days=2",),
         ),
         "environment": Kind(
             "the environment",
             "notes that are written down and finished",
             _one("environments", "environment", "make_zebra", "zebra-v1"),
-            ("callwright env call zebra-v1 list_notes '{}'", "callwright env shell zebra-v1"),
+            ("callwright env call zebra-v1 list_notes --arg done=false", "callwright env shell zebra-v1"),
         ),
         "algorithm": Kind(
             "the algorithm",
@@ -83,13 +124,14 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             "the trainer",
             "a trainer that measures a sampler in steps",
             _one("trainers", "trainer"),
-            ("callwright run tier-mini --set trainer=zebra",),
+            ("callwright run example.toml -o runs/example",),
             (
                 "from pathlib import Path",
                 "from callwright.pipeline import build_pipeline",
                 "from callwright.recipe_file import parse_recipe",
                 "from callwright.training import Run",
             ),
+            example=("example.toml", _TRAINER),
         ),
         "sampler": Kind(
             "the sampler",
@@ -108,8 +150,9 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             "the maker of tasks",
             "questions that one call of a read-only tool answers",
             _one("synthesizers", "synthesizer"),
-            ('callwright synthesize desk.toml -o desk    # [synthesis] synthesizer = "zebra"',),
+            ("callwright synthesize example.toml -o tasks",),
             ("from callwright.training import Accepted, Materials, Rejected",),
+            example=("example.toml", _SYNTHESIZER),
         ),
         "benchmark": Kind(
             "the benchmark",
@@ -121,8 +164,9 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             "the teacher",
             "a teacher that repeats what it is told",
             _one("teachers", "teacher"),
-            ('callwright synthesize desk.toml -o desk    # [synthesis] teacher = "zebra"',),
+            ("callwright synthesize example.toml -o tasks",),
             ("from callwright.training import TeacherFailure, TeacherReply, TeacherRequest",),
+            example=("example.toml", _TEACHER),
         ),
         "user": Kind(
             "the user",
@@ -149,6 +193,7 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             _one("log_formats", "log format"),
             ("callwright score conversations.jsonl --format zebra -o scored.jsonl",),
             ("import json", "from pathlib import Path"),
+            example=("conversations.jsonl", _CONVERSATION),
         ),
         "command": Kind(
             "the command",

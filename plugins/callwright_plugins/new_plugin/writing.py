@@ -75,6 +75,9 @@ class NewPlugin:
                 self._filled("conformance.py.txt", kind) + _text("files", "tests", f"{self.kind}.py.txt")
             ),
         }
+        if kind.example is not None:
+            name, text = kind.example
+            made[Path(name)] = self._named(text)
         if self.licence != "none":
             made[Path("LICENSE")] = self._filled(f"{self.licence}.txt", kind)
         return made
@@ -99,6 +102,7 @@ class NewPlugin:
             "extra": f"[{kind.extra}]" if kind.extra else "",
             "version": metadata.version("callwright"),
             "hookversion": str(HOOKSPEC_VERSION),
+            "example": f"| `{kind.example[0]}` | what the command below reads |\n" if kind.example is not None else "",
             "usage": "\n".join(f"    {line}" for line in kind.usage),
             "hooks": "".join(self._hooks(kind)).rstrip("\n"),
             "imports": self._imports(kind),

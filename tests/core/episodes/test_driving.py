@@ -17,7 +17,7 @@ from callwright.episodes.conversation import Conversation
 from callwright.episodes.driving import drive, drive_batch, drive_one, goes_on
 from callwright.episodes.sampling import EpisodeSampler, Start, converse, draw_seed, turn_seed
 from callwright.episodes.token_episode import EngineOutput
-from callwright.errors import ComponentError, RecipeError
+from callwright.errors import CallwrightError, ComponentError, RecipeError
 from callwright.pipeline import Pipeline, build_pipeline
 from callwright.recipe_file import parse_recipe
 from callwright.training import judge
@@ -311,6 +311,7 @@ def test_a_sampler_that_gives_too_few_is_named(pipeline: Pipeline) -> None:
         (SystemExit(3), "sampler 'odd' raised SystemExit: 3. This is a bug of the sampler"),
         (None, "sampler 'odd' raised TypeError: 'NoneType' object is not iterable"),
         ([["a text"]], "sampler 'odd' gave 'a text', which is no callwright.Completion"),
+        ([[Completion(b"x")]], "sampler 'odd' gave a completion whose text is b'x'; it must be a str"),
     ],
 )
 def test_a_sampler_with_a_bug_is_named(pipeline: Pipeline, given: Any, said: str) -> None:
@@ -326,6 +327,18 @@ def test_a_sampler_with_a_bug_is_named(pipeline: Pipeline, given: Any, said: str
     with pytest.raises(ComponentError) as caught:
         converse(pipeline, Odd(), [SamplingRequest((), task)])
     assert str(caught.value).startswith(said)
+
+
+def test_a_sampler_whose_service_is_away_is_named_and_has_no_bug(pipeline: Pipeline) -> None:
+    class Away:
+        name = "away"
+
+        def sample(self, requests: Any, **options: Any) -> Any:
+            raise ConnectionError("refused")
+
+    with pytest.raises(CallwrightError) as caught:
+        converse(pipeline, Away(), [SamplingRequest((), pipeline.tasks("evaluation")[0])])
+    assert (str(caught.value), caught.value.exit_status) == ("sampler 'away' raised ConnectionError: refused", 1)
 
 
 def test_what_is_over_is_not_asked_for_again(pipeline: Pipeline) -> None:

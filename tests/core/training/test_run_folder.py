@@ -141,7 +141,7 @@ def test_a_row_that_is_not_json_writes_nothing(run: Run) -> None:
     ("line", "message"),
     [
         (b"{'a': 1}", r":2: not valid JSON: "),
-        (b"[1]", r":2: expected an object, found list"),
+        (b"[1]", r":2: expected an object, found a list"),
         (b"\xff", r":2: not valid JSON: "),
         (b"[" * 100_000, r":2: not valid JSON: "),
     ],

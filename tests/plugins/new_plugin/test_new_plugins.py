@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 import sysconfig
@@ -13,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import callwright as cw
+from callwright.cli.root import root as root_command
 from callwright.commands import App
 from callwright.plugins import KINDS as component_kinds
 from callwright_plugins.new_plugin.command import new
@@ -100,6 +102,29 @@ def test_nothing_keeps_the_name_of_the_sample() -> None:
     for kind, name in zip(KINDS, names(), strict=True):
         for path, text in NewPlugin(name, kind).files().items():
             assert not re.search("zebra|«|»", f"{path}{text}", re.IGNORECASE), path
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_commands_of_its_readme_run(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if KINDS[kind].extra:
+        pytest.importorskip("torch")
+    plugin = NewPlugin(f"fine-{kind}", kind)
+    plugin.write(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path / "src"))
+    for line in (tmp_path / "README.md").read_text("utf-8").partition("How it is used:")[2].splitlines():
+        if not line.strip().startswith("callwright "):
+            continue  # in Python
+        words = shlex.split(line)[1:]
+        dry = ["--dry-run"] if words[:2] == ["run", "tier-mini"] else []  # which would train for minutes
+        done = CliRunner().invoke(root_command, ["-p", plugin.module, *words, *dry])
+        assert done.exit_code == 0, f"{line}: {done.output}"
+
+
+def test_the_page_lists_all_of_them(root: Path) -> None:
+    page = (root / "docs" / "plugins.md").read_text("utf-8")
+    listed = page.partition("`--kind` is ")[2].partition(";")[0]
+    assert sorted(re.findall(r"`([^`]+)`", listed)) == sorted(KINDS)
 
 
 def test_there_is_one_for_everything_that_can_be_registered() -> None:

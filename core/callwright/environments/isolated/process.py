@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection, Pipe
 from typing import Any, Final
 
@@ -126,18 +126,20 @@ class SessionProcess:
             raise answer.error
         return answer
 
-    def stream(self, what: Iterator[str], request: tuple[Any, ...]) -> Iterator[Any]:
+    def stream(
+        self, what: Iterator[str], request: tuple[Any, ...], limit: Callable[[], float | None] | None = None
+    ) -> Iterator[Any]:
         """What a request yields there, each in time. ``what`` names each in errors; it has to be read to its end.
 
-        Raises as :meth:`ask` does.
+        ``limit`` says how many seconds the next one has, where that is not the time of the limits. Raises as
+        :meth:`ask` does.
         """
-        limit = self._limits.time
         with self._turn:
             self._send(next(what), request)
             whole = False
             try:
                 for name in what:
-                    answer = self._receive(name, limit)
+                    answer = self._receive(name, self._limits.time if limit is None else limit())
                     if type(answer) is Over or type(answer) is Failed:
                         whole = True
                         break

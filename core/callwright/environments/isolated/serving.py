@@ -191,6 +191,11 @@ class _Sessions:
             session.close()
         return Over()
 
+    def do_work(self, work: Callable[..., None], given: tuple[Any, ...]) -> Over:
+        """Anything else that may be lost with its process: what ``work(tell, *given)`` tells is sent at once."""
+        work(partial(self._send, "work"), *given)
+        return Over()
+
     def _opened(self, environment: int, scenario: str, seed: int) -> _Watched:
         made = self._environments[environment]
         return _Watched(made, lambda: open_session(made, scenario, seed), self._result, self._streams)

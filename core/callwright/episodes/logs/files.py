@@ -185,7 +185,9 @@ def reason(error: Exception) -> str:
     """Why a text is no JSON."""
     if isinstance(error, RecursionError):
         return "nested too deeply to be read"
-    told = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
+    told = str(error)
+    if isinstance(error, json.JSONDecodeError):  # some of its messages end in "at"
+        told = f"{error.msg.removesuffix(' at')} at column {error.colno}"
     return f"not valid JSON: {told}"
 
 

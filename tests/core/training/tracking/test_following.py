@@ -247,7 +247,7 @@ def test_set_names_one() -> None:
             '[[tracker]]\nname = "two"\n[[tracker]]\nname = "one"\nprojekt = 1',
             "r.toml:6: There is no option of the tracker",
         ),
-        ('[tracker]\nname = "one"\nproject = 3', "r.toml:4: tracker 'one': 'project' is a text"),
+        ('[tracker]\nname = "one"\nproject = 3', "r.toml:4: tracker 'one' with project: 'project' is a text"),
         ('tracker = ["one", "one"]', "r.toml:2: the tracker 'one' is named twice; leave one out"),
     ],
 )
