@@ -11,13 +11,15 @@ from attrs import field, frozen
 
 from callwright.capability import has
 from callwright.cli.state_files import dumped, load_state
+from callwright.commands.safe_text import say
 from callwright.environments.capabilities import Forks
-from callwright.environments.clock import TimedSession, TookTooLong, time_limit_for
-from callwright.environments.isolated.placing import place
-from callwright.environments.isolated.process import ProcessLost
+from callwright.environments.clock import TIME_LIMIT, TimedSession, TookTooLong, time_limit_for
+from callwright.environments.isolated.environment import IsolatedEnvironment, isolated_in
+from callwright.environments.isolated.pool import SessionPool
+from callwright.environments.isolated.process import CannotMoveThere, ProcessLost, SessionLimits
 from callwright.environments.living.opening import prepare
-from callwright.environments.protocol import Environment, Outcome, Session
-from callwright.environments.sessions import open_session
+from callwright.environments.protocol import Environment, Outcome, OutOfProcess, Session, declares
+from callwright.environments.sessions import is_foreign, open_session
 
 if TYPE_CHECKING:
     from callwright.environments.hazards.policy import Hazards
@@ -56,10 +58,10 @@ def call_once(environment: Environment, scenario: str, seed: int, call: OneCall)
     Raises :class:`callwright.InfrastructureFailure` where the session is lost before the call or after it, and what
     opening it or its state raises.
     """
-    there, name = place(environment, "auto", None), environment.name
+    there, name = _elsewhere(environment), environment.name
     if there is not None:
-        steps = there.once(scenario, seed, iter((call.tool, _DIGEST)), _steps, call, name)
-        return _gathered(steps)
+        with contextlib.closing(there):
+            return _gathered(there.once(scenario, seed, iter((call.tool, _DIGEST)), _steps, call, name))
     limit = time_limit_for(environment, None)
     session: Any = (
         _Here(open_session(environment, scenario, seed))
@@ -68,6 +70,24 @@ def call_once(environment: Environment, scenario: str, seed: int, call: OneCall)
     )
     with contextlib.closing(session):
         return _gathered(_steps(session, call, name))
+
+
+def _elsewhere(environment: Environment) -> IsolatedEnvironment | None:
+    """Somebody else's environment with a process of its own, which knows the modules that are found by now.
+
+    ``None`` for ours, and for one that no other process can make again, which is said.
+    """
+    if isinstance(environment, IsolatedEnvironment):
+        return environment
+    if declares(environment, OutOfProcess) or not is_foreign(environment):
+        return None
+    try:
+        there = isolated_in(environment, SessionPool(SessionLimits(time=TIME_LIMIT, processes=1), spread=False))
+        there.prove()
+    except CannotMoveThere as error:
+        say(f"{error}. So the tool runs in this process, which it may end")
+        return None
+    return there
 
 
 class _Here:

@@ -105,7 +105,7 @@ def test_a_call_that_ends_its_process_did_not_execute(rough: Registry, invoke: C
     assert (said.exit_code, said.stdout) == (0, "ok\n4\n")
 
 
-def test_a_call_of_a_tool_that_no_process_can_make_again_is_made_here() -> None:
+def test_a_call_of_a_tool_that_no_process_can_make_again_is_made_here(capsys: pytest.CaptureFixture[str]) -> None:
     @cw.tool
     def here() -> int:
         """Lives in this function."""
@@ -113,6 +113,7 @@ def test_a_call_of_a_tool_that_no_process_can_make_again_is_made_here() -> None:
 
     environment = cw.environment("local-v1", tools=[here])
     assert call_once(environment, "", 0, OneCall("here", {})).outcome.value == 7
+    assert "So the tool runs in this process" in capsys.readouterr().err
 
 
 def test_a_long_number_is_written_with_all_its_digits(rough: Registry, invoke: Callable[..., Any]) -> None:
