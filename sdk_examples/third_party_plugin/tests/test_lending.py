@@ -78,7 +78,7 @@ def test_the_command_lists_those_who_do_not_look(tmp_path: Path) -> None:
     assert [(found["id"], found["call"]) for found in json.loads(done.stdout)] == [("2", 0)]
     assert done.stderr.splitlines() == [
         f"{rows}:3: the row needs 'task', the id of a task, and 'completion', a string",
-        f"{rows}:4: expected an object, found int",
+        f"{rows}:4: expected an object, found a number",
     ]
     drawn = CliRunner().invoke(hasty, [str(rows)], obj=App(registry=cw.default_registry()))
     assert "nothing was looked up about" in " ".join(drawn.stdout.split())
