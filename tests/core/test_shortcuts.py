@@ -21,14 +21,15 @@ KINDS = {
 
 @pytest.mark.parametrize("function", KINDS)
 def test_each_kind_has_a_short_function(function: str) -> None:
-    def make(size: int = 1) -> str:
-        return f"{function} of {size}"
+    class Made:
+        def __init__(self, size: int = 1) -> None:
+            self.said = f"{function} of {size}"
 
     registry = cw.Registry()
-    registry.add(SimpleNamespace(**{KINDS[function]: cw.hookimpl(lambda: [cw.Lazy("x", make)])}), name="p")
+    registry.add(SimpleNamespace(**{KINDS[function]: cw.hookimpl(lambda: [cw.Lazy("x", Made)])}), name="p")
     short: Any = getattr(cw, function)
-    assert short("x", registry=registry) == f"{function} of 1"
-    assert short("x", registry=registry, size=4) == f"{function} of 4"
+    assert short("x", registry=registry).said == f"{function} of 1"
+    assert short("x", registry=registry, size=4).said == f"{function} of 4"
     with pytest.raises(UnknownName, match="Did you mean 'size'"):
         short("x", registry=registry, sice=4)
     with pytest.raises(UnknownName, match="named 'y'"):
