@@ -8,6 +8,7 @@ import importlib
 import inspect
 import re
 import sys
+import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -142,8 +143,11 @@ class Lazy:
 
 
 def _imported(name: str) -> ModuleType:
-    """A module; what it prints when it is first imported goes to stderr, since stdout is the output of a command."""
-    if name in sys.modules:
+    """A module; what it prints when it is first imported goes to stderr, since stdout is the output of a command.
+
+    In the main thread alone: two threads that put stdout aside at once would not both put it back.
+    """
+    if name in sys.modules or threading.current_thread() is not threading.main_thread():
         return importlib.import_module(name)  # which waits for another thread that is at it
     with contextlib.redirect_stdout(sys.stderr):
         return importlib.import_module(name)

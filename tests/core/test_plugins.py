@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -633,3 +634,24 @@ def test_what_a_module_prints_when_it_is_imported_is_not_on_stdout(
     registry_with(parsers=[cw.Lazy("loud", "loud_component:Form")]).create("parser", "loud")
     said = capsys.readouterr()
     assert (said.out, said.err) == ("", "imported\n")
+
+
+def test_what_a_component_prints_in_another_thread_leaves_stdout_where_it_is(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of two threads that put stdout aside at once, the second would put back what the first had put there."""
+    for name in ("loud_one", "loud_two"):
+        (folder / f"{name}.py").write_text("print('loaded')\nmake = object()\n", encoding="utf-8")
+    seen: list[Any] = []
+
+    def load() -> None:
+        cw.Lazy("one", "loud_one:make").load()
+        seen.append(sys.stdout)
+
+    thread = threading.Thread(target=load)
+    thread.start()
+    thread.join()
+    assert seen == [sys.stdout]
+    assert capsys.readouterr() == ("loaded\n", "")
+    cw.Lazy("two", "loud_two:make").load()
+    assert capsys.readouterr() == ("", "loaded\n")

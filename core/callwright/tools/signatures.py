@@ -94,50 +94,27 @@ def result_writer(returned: Any) -> Callable[[Any], Any]:
     from pydantic import TypeAdapter
     from pydantic.errors import PydanticUserError
 
-    if returned is inspect.Signature.empty or returned is Any:
-        anything = TypeAdapter(Any)
-        return lambda result: anything.dump_python(_in_order(result), mode="json")
-    adapter: TypeAdapter[Any] = TypeAdapter(returned)
+    said = returned is not inspect.Signature.empty and returned is not Any
+    adapter: TypeAdapter[Any] = TypeAdapter(returned if said else Any)
     try:
-        schema = adapter.json_schema(mode="serialization")
+        sets = not said or _SET in json.dumps(adapter.json_schema(mode="serialization"))
     except PydanticUserError:  # of a tool whose schema somebody stated
-        schema = {}
-    if _SET not in json.dumps(schema):
+        sets = True
+    if not sets:  # nearly always, so that no result is looked through
         return lambda result: adapter.dump_python(result, mode="json")
-    definitions = schema.get("$defs", {})
-    return lambda result: _sorted(adapter.dump_python(result, mode="json"), schema, definitions)
+    return lambda result: _in_order(adapter.dump_python(result, mode="json"), result)
 
 
-def _in_order(value: Any) -> Any:
-    """A value with lists in place of the sets in it, as far as plain containers hold them."""
-    if isinstance(value, set | frozenset):
-        return _members([_in_order(one) for one in value])
-    if type(value) is dict:
-        return {key: _in_order(one) for key, one in value.items()}
-    if type(value) is list or type(value) is tuple:
-        return [_in_order(one) for one in value]
-    return value
-
-
-def _sorted(value: Any, schema: Any, definitions: Mapping[str, Any]) -> Any:
-    """JSON in which the lists that a schema says are sets are sorted."""
-    if not isinstance(schema, Mapping):
-        return value
-    if "$ref" in schema:
-        return _sorted(value, definitions.get(schema["$ref"].rpartition("/")[2]), definitions)
-    for branch in schema.get("anyOf", schema.get("oneOf", ())):
-        value = _sorted(value, branch, definitions)
-    if isinstance(value, list):
-        first = schema.get("prefixItems", ())
-        value = [
-            _sorted(one, first[at] if at < len(first) else schema.get("items"), definitions)
-            for at, one in enumerate(value)
-        ]
-        return _members(value) if schema.get(_SET) else value
-    if isinstance(value, dict):
-        named, others = schema.get("properties", {}), schema.get("additionalProperties")
-        return {key: _sorted(one, named.get(key, others), definitions) for key, one in value.items()}
-    return value
+def _in_order(written: Any, value: Any) -> Any:
+    """JSON that was written of a value, with what was a set there sorted; lists stay as they are."""
+    if isinstance(written, list) and isinstance(value, list | tuple | set | frozenset) and len(written) == len(value):
+        inner = [_in_order(one, of) for one, of in zip(written, value, strict=True)]
+        return _members(inner) if isinstance(value, set | frozenset) else inner
+    if isinstance(written, dict) and isinstance(value, Mapping) and len(written) == len(value):
+        return {key: _in_order(one, of) for (key, one), of in zip(written.items(), value.values(), strict=True)}
+    if isinstance(written, dict):  # of an object with fields
+        return {key: _in_order(one, getattr(value, key, None)) for key, one in written.items()}
+    return written
 
 
 def _members(values: list[Any]) -> list[Any]:

@@ -26,7 +26,7 @@ from callwright.tools.spec import ToolSpec
 from callwright.tools.validation import Validation, validate
 from callwright.walk.calls.handles import all_with_handles
 from callwright.walk.calls.parsing import check_parsed, parsed, parser_bug
-from callwright.walk.completion import Completion
+from callwright.walk.completion import Completion, completions_of
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress
 from callwright.walk.execution import STRICT, Execution, ExecutionRules, unresolved
 from callwright.walk.limits import CUT_OFF, StopReason
@@ -106,7 +106,7 @@ class Attempt:
             if completion.truncated:
                 self.truncated = True
         else:
-            self._completions = _each(completion)
+            self._completions = completions_of(completion)
             self.truncated = self.completion.truncated
         if said:
             self._said = tuple(said)
@@ -523,18 +523,3 @@ class Attempt:
             elif turn.calls:
                 ended = ""
         return ended
-
-
-def _each(completions: object) -> tuple[Completion, ...]:
-    """The completions of several turns. Raises :class:`callwright.UsageError` for anything else."""
-    if not isinstance(completions, Iterable) or isinstance(completions, Mapping | bytes | bytearray):
-        raise UsageError(f"a completion is a text, a Completion or a list of them, one a turn, not {completions!r:.80}")
-    found = []
-    for one in completions:
-        if not isinstance(one, str | Completion):
-            raise UsageError(
-                f"a turn is a text or a Completion, not {one!r:.80}; what agents say in messages is scored by "
-                "callwright.scorer(…) or told to Attempt.told(…)"
-            )
-        found.append(Completion(one) if isinstance(one, str) else one)
-    return tuple(found)

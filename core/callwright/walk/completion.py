@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
+
+from callwright.errors import UsageError
 
 if TYPE_CHECKING:
     from callwright.language.messages import Message
@@ -30,3 +32,18 @@ class Completion:
     masked: str | None = None
     usage: Mapping[str, float] | None = field(default=None, eq=False, repr=False)
     message: Message | None = field(default=None, repr=False, eq=False)
+
+
+def completions_of(completions: object) -> tuple[Completion, ...]:
+    """The completions of several turns. Raises :class:`callwright.UsageError` for anything else."""
+    if not isinstance(completions, Iterable) or isinstance(completions, Mapping | bytes | bytearray):
+        raise UsageError(f"a completion is a text, a Completion or a list of them, one a turn, not {completions!r:.80}")
+    found = []
+    for one in completions:
+        if not isinstance(one, str | Completion):
+            raise UsageError(
+                f"a turn is a text or a Completion, not {one!r:.80}; what agents say in messages is scored by "
+                "callwright.scorer(…) or told to Attempt.told(…)"
+            )
+        found.append(Completion(one) if isinstance(one, str) else one)
+    return tuple(found)

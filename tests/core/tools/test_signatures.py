@@ -68,6 +68,15 @@ def test_sets_are_sorted_and_lists_are_not() -> None:
     }  # fmt: skip
 
 
+def test_a_list_whose_members_differ_stays_as_it_is() -> None:
+    @cw.tool
+    def ranked() -> tuple[Annotated[list[str], Field(json_schema_extra={"uniqueItems": True})], set[str] | list[str]]:
+        """The best first."""
+        return ["second", "first"], ["b", "a"]
+
+    assert ranked.call(None, {}) == [["second", "first"], ["b", "a"]]
+
+
 def test_a_set_is_the_same_in_every_process() -> None:
     program = (
         "import callwright as cw\n"
