@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from callwright.environments.knowledge.suggestions import Source
 from callwright.language.program import Path
 from callwright.tools.reading import schema_at
-from callwright_plugins.synthesis.blueprints.inventing import invented_number, invented_text, moved_moment
+from callwright_plugins.synthesis.blueprints.inventing import invented_number, invented_text, is_worded, moved_moment
 from callwright_plugins.synthesis.blueprints.shapes import (
     Below,
     Blank,
@@ -258,12 +258,12 @@ class Filling:
         if leaf.way == "moment":
             days = 0 if self.plainly else self.days
             value = moved_moment(value, self.shape.now, self.binder.context.now, days)
-        elif not self.plainly and leaf.way != "fixed" and (leaf.way == "text" or rng.random() < 0.8):
+        elif leaf.way == "text" and not (self.plainly and self.shape.code):
             schema = schema_at(self.binder.tools[tool].parameters, path) or {}
-            if leaf.way == "number":
-                value = invented_number(value, schema, rng)
-            else:
-                value = invented_text(leaf.name, value, schema, rng)
+            if not self.plainly or is_worded(leaf.name, schema):  # what is worded may be anything
+                value = invented_text(tool, leaf.name, value, schema, rng)
+        elif leaf.way == "number" and not self.plainly and rng.random() < 0.8:
+            value = invented_number(value, schema_at(self.binder.tools[tool].parameters, path) or {}, rng)
         elif not self.plainly and leaf.way == "fixed" and isinstance(value, str) and rng.random() < 0.3:
             schema = schema_at(self.binder.tools[tool].parameters, path) or {}
             options = schema.get("enum")

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any, Final
 
+from callwright_plugins.synthesis.exploration.free import is_arbitrary
 from callwright_plugins.synthesis.exploration.names import words_of
 
 _TITLES: Final = (
@@ -36,6 +37,23 @@ _WORDS: Final = (
     "larch", "meadow", "nettle", "orchard", "pebble", "quartz", "rowan", "sorrel", "thistle", "umber", "violet",
     "willow", "yarrow", "zephyr", "bramble", "clover", "drift", "fennel",
 )  # fmt: skip
+_FIRST_NAMES: Final = (
+    "Alma", "Bruno", "Clara", "Dimitri", "Edda", "Farid", "Gesa", "Hamza", "Ilse", "Jonas", "Katya", "Lorenzo", "Mina",
+    "Noor", "Oskar", "Paloma", "Rafael", "Selma", "Tariq", "Ulla", "Viktor", "Wanda", "Yusuf", "Zelda",
+)  # fmt: skip
+_LAST_NAMES: Final = (
+    "Abel", "Brandt", "Costa", "Dahl", "Engel", "Fuentes", "Gruber", "Hansen", "Ivanov", "Jensen", "Kaya", "Lindgren",
+    "Moreau", "Novak", "Olsen", "Petrov", "Rossi", "Sato", "Tran", "Vogel", "Weber", "Ziegler",
+)  # fmt: skip
+_POSTS: Final = (
+    "Head of Purchasing", "Office Manager", "Chief Engineer", "Sales Assistant", "Site Lead", "Bookkeeper", "Architect",
+    "Head of Support", "Warehouse Lead", "Research Fellow", "Product Owner", "Legal Counsel",
+)  # fmt: skip
+#: What is named as people are.
+_PEOPLE: Final = frozenset(
+    {"contact", "customer", "guest", "invitee", "lead", "member", "passenger", "patient", "payee", "person",
+     "traveler", "traveller", "user"}
+)  # fmt: skip
 _TITLED: Final = frozenset({"title", "subject", "topic", "name", "label", "nickname", "summary", "folder", "goal"})
 _SAID: Final = frozenset(
     {"body", "text", "message", "comment", "note", "description", "reason", "memo", "content", "reply", "remark"}
@@ -43,19 +61,46 @@ _SAID: Final = frozenset(
 _WORD: Final = re.compile(r"[A-Za-z]+(?:[-_][A-Za-z]+)*")
 
 
-def invented_text(name: str, value: str, schema: Mapping[str, Any], rng: Random) -> str:
-    """Another text for a parameter of this name; the witness's own where only that is known to fit."""
+def is_worded(name: str, schema: Mapping[str, Any]) -> bool:
+    """Whether a parameter takes what people put into words of their own, such as a title or a note."""
     words = words_of(name)
-    last = words[-1] if words else ""
-    if "pattern" in schema or "format" in schema:
+    if not words or words[-1] not in _SAID | _TITLED or {"format", "enum"} & schema.keys():
+        return False
+    return any(_fits(text, schema) for text in (_TITLES[0], _WORDS[0]))
+
+
+def invented_text(tool: str, name: str, value: str, schema: Mapping[str, Any], rng: Random) -> str:
+    """Another text for a tool's parameter of this name; the witness's own where only that is known to fit."""
+    if not is_worded(name, schema):
         return value
-    if last in _SAID:
-        return rng.choice(_SENTENCES)
-    if last in _TITLED and _WORD.fullmatch(value) and value.islower():  # a name of letters: a user's, a file's
-        return f"{rng.choice(_WORDS)}-{rng.choice(_WORDS)}"
-    if last in _TITLED and not any(one in value for one in "/@."):
-        return rng.choice(_TITLES)
-    return value
+    words = words_of(name)
+    if words[-1] in _SAID:
+        made = rng.choice(_SENTENCES)
+    elif words in (("first", "name"), ("given", "name")):
+        made = rng.choice(_FIRST_NAMES)
+    elif words in (("last", "name"), ("family", "name")):
+        made = rng.choice(_LAST_NAMES)
+    elif words[-1] == "name" and _PEOPLE.intersection((*words, *words_of(tool))):
+        made = f"{rng.choice(_FIRST_NAMES)} {rng.choice(_LAST_NAMES)}"
+    elif words[-1] == "title" and _PEOPLE.intersection(words_of(tool)):
+        made = rng.choice(_POSTS)
+    elif _WORD.fullmatch(value) and value.islower():  # a name of letters: a user's, a file's
+        made = f"{rng.choice(_WORDS)}-{rng.choice(_WORDS)}"
+    elif is_arbitrary(name, value, schema) or not any(one in value for one in "/@."):
+        made = rng.choice(_TITLES)
+    else:
+        return value
+    if not _fits(made, schema):
+        made = f"{rng.choice(_WORDS)}-{rng.choice(_WORDS)}"
+    return made if _fits(made, schema) else value
+
+
+def _fits(text: str, schema: Mapping[str, Any]) -> bool:
+    syntax = schema.get("pattern")
+    try:
+        return not isinstance(syntax, str) or re.search(syntax, text) is not None
+    except re.error:  # none of Python's
+        return False
 
 
 def invented_number(value: float, schema: Mapping[str, Any], rng: Random) -> float:

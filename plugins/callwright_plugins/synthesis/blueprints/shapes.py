@@ -21,7 +21,8 @@ from callwright.language.program import Call, Path
 from callwright.tools.reading import schema_at
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.synthesis.blueprints.context import Context
-from callwright_plugins.synthesis.exploration.free import options_of
+from callwright_plugins.synthesis.blueprints.inventing import is_worded
+from callwright_plugins.synthesis.exploration.free import is_arbitrary, options_of
 from callwright_plugins.synthesis.exploration.names import Words, likeness, words_of
 from callwright_plugins.synthesis.exploration.values import Key, Place, key_of
 from callwright_plugins.synthesis.graph.references import bindings, place_name, value_at
@@ -31,7 +32,8 @@ Way = Literal["fixed", "moment", "number", "text"]
 #: How alike the names of a parameter and of a field are where the one takes the other's values.
 _ALIKE: Final = 0.3
 _SOURCES: Final = 4
-_PAGING: Final = re.compile(r"(^|_)(cursor|page_token|next_token|continuation|idempotency_key)$", re.IGNORECASE)
+_PAGING: Final = re.compile(r"(^|_)(cursor|page_token|next_token|continuation)$", re.IGNORECASE)
+_REPEATING: Final = re.compile(r"(^|_)idempotency_key$", re.IGNORECASE)
 _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?Z?)?")
 
 
@@ -202,7 +204,7 @@ class Shaper:
 
             mapped = {name: _mapped(value, (name,), leaf) for name, value in call.arguments.items()}
             if not code:  # a failure may be about just that
-                mapped = {name: one for name, one in mapped.items() if not _is_unspoken(name, one, spec)}
+                mapped = _spoken(mapped, spec)
             steps.append(Step(call.tool, mapped))
         source = told[0] if told is not None else -1
         return Shape(tuple(steps), tuple(variables), kind, code, self.context.now, source, blanks=tuple(pen.blanks))
@@ -230,9 +232,12 @@ class Shaper:
             variables.append(self._variable(key, value, known[:_SOURCES], variables))
             return Entity(len(variables) - 1)
         textual = isinstance(value, str)
-        if textual and key in numbers:
-            return Entity(numbers[key])
+        worded = textual and is_worded(name, schema)
         known = self._known(key)
+        if worded:  # a note that happens to be the id of an address is about nothing
+            known = [place for place in known if self._alike(wanted, place) >= _ALIKE]
+        if textual and key in numbers and (known or not worded):
+            return Entity(numbers[key])
         of_user = [place for place in known if place.origin == "knowledge"]
         if told is not None and not of_user:
             step, where = told
@@ -242,7 +247,7 @@ class Shaper:
         least = _ALIKE if textual and not _MOMENT.fullmatch(value) else 0.6
         alike = [(self._alike(wanted, place), place) for place in known]
         sources = [place for worth, place in sorted(alike, key=lambda one: -one[0]) if worth >= least][:_SOURCES]
-        if textual and "/" in value and not sources:  # paths are paths, whatever they are for
+        if textual and "/" in value and not sources and not worded:  # paths are paths, whatever they are for
             sources = [place for place in known if place.origin == "result"][:_SOURCES]
         if of_user and (textual or any(place.origin == "knowledge" for place in sources)):
             sources = list(dict.fromkeys(Place("knowledge", "me", place.path) for place in of_user))
@@ -250,7 +255,7 @@ class Shaper:
             numbers[key] = len(variables)
             variables.append(self._variable(key, value, sources, variables))
             return Entity(numbers[key])
-        if textual and "/" in value:
+        if textual and "/" in value and not worded:
             folder = key_of(value.rpartition("/")[0])
             sources = [place for place in self._known(folder) if place.origin == "result"][:_SOURCES]
             if sources:
@@ -259,7 +264,7 @@ class Shaper:
                     variables.append(self._variable(folder, folder[1], sources, variables))
                 return Below(Entity(numbers[folder]), value.rpartition("/")[2])
         if textual:
-            return Free(name, "moment" if _MOMENT.fullmatch(value) else "text", value)
+            return Free(name, "moment" if _MOMENT.fullmatch(value) and not worded else "text", value)
         return Free(name, "number" if isinstance(value, int | float) else "fixed", value)
 
     def _variable(self, key: Key, value: Any, places: list[Place], variables: list[Variable]) -> Variable:
@@ -298,9 +303,36 @@ def _is_unspoken(name: str, template: Template, spec: ToolSpec) -> bool:
     """Whether nobody would ask for this argument: where to go on in a list, unless an earlier call told it; a key that
     tells repeated requests apart.
     """
-    if isinstance(template, FromResult) or name in spec.parameters.get("required", ()):
+    if name in spec.parameters.get("required", ()):
         return False
-    return _PAGING.search(name) is not None
+    return _REPEATING.search(name) is not None or (
+        _PAGING.search(name) is not None and not isinstance(template, FromResult)
+    )
+
+
+def _spoken(arguments: dict[str, Template], spec: ToolSpec) -> dict[str, Template]:
+    """Arguments without those that nobody would ask for, unless nothing else were left."""
+    spoken = {name: _sensible(name, one, spec) for name, one in arguments.items() if not _is_unspoken(name, one, spec)}
+    required = spec.parameters.get("required", ())
+    sensible = {name: one for name, one in spoken.items() if name in required or not _is_arbitrary(name, one, spec)}
+    return sensible or spoken
+
+
+def _sensible(name: str, template: Template, spec: ToolSpec) -> Template:
+    """A list without those of its members that nobody would ask for, as long as others are left."""
+    if not isinstance(template, list):
+        return template
+    return [one for one in template if not _is_arbitrary(name, one, spec)] or template
+
+
+def _is_arbitrary(name: str, template: Template, spec: ToolSpec) -> bool:
+    """Whether an argument holds what exploring tried for want of anything better."""
+    return any(
+        isinstance(leaf, Free)
+        and is_arbitrary(leaf.name, leaf.value, schema := schema_at(spec.parameters, path) or {})
+        and not is_worded(leaf.name, schema)
+        for path, leaf in leaves_of(template, (name,))
+    )
 
 
 class _Pen:

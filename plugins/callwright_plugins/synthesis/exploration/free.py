@@ -32,6 +32,8 @@ _TEXTS: Final = (
     "https://example.org/hook", "1990-05-17", "new", "1A", "123", "123456", "644", "*.txt", "Lake", "Second draft",
 )  # fmt: skip
 _WORD: Final = re.compile(r"[\w./-]{3,40}")
+_DATED: Final = re.compile(r"\bISO\b|\d{4}-\d\d")
+_MOMENT: Final = re.compile(r"\d{4}-\d\d(?:-\d\d(?:T\d\d:\d\d(?::\d\d)?Z?)?)?|\d\d:\d\d")
 
 
 @frozen
@@ -65,6 +67,21 @@ def free_values(name: str, schema: Any, now: datetime, tool: str) -> list[Free]:
     if examples:
         found.append(Free(Place("schema", tool, f"{name}: example"), 0.6, lambda rng: rng.choice(examples)))
     return found
+
+
+def is_arbitrary(name: str, value: Any, schema: Mapping[str, Any]) -> bool:
+    """Whether a text is one that exploring tries where nothing is known: nobody would ask for the project "07:30"."""
+    said = f"{schema.get('description', '')}"
+    if not isinstance(value, str) or value in said or value in _listed(schema, "examples"):
+        return False
+    if _MOMENT.fullmatch(value):
+        return not (stated_as_time(schema) or _TIMELY.search(name) or _DATED.search(said))
+    return value in _TEXTS
+
+
+def stated_as_time(schema: Mapping[str, Any]) -> bool:
+    """Whether a schema says that its texts are days or times."""
+    return schema.get("format") in ("date", "date-time", "time")
 
 
 def options_of(schema: Mapping[str, Any]) -> list[Any] | None:
@@ -122,8 +139,7 @@ def _numbers(name: str, schema: Mapping[str, Any], tool: str, *, whole: bool) ->
 def _texts(name: str, schema: Mapping[str, Any], said: str, now: datetime, tool: str) -> list[Free]:
     found: list[Free] = []
     described = f"{said} {schema.get('description', '')}"
-    stated = schema.get("format")
-    if stated in ("date", "date-time", "time") or _TIMELY.search(name) or re.search(r"\bISO\b|\d{4}-\d\d", described):
+    if stated_as_time(schema) or _TIMELY.search(name) or _DATED.search(described):
         for form, pattern in _FORMATS.items():
             likely = {"moment": 0.5, "day": 0.5, "month": 0.2, "hour": 0.2}[form] + 0.5 * (form in described.lower())
             for later, hours in (("later", _HOURS[:11]), ("earlier", _HOURS[11:15])):

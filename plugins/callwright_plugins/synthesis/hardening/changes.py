@@ -29,6 +29,7 @@ from callwright_plugins.synthesis.blueprints.repertoire import Repertoire
 from callwright_plugins.synthesis.blueprints.sayable import Sayable
 from callwright_plugins.synthesis.blueprints.turns import in_vain, same_state, stage_of
 from callwright_plugins.synthesis.blueprints.wishes import Coverage, Venue, Wisher
+from callwright_plugins.synthesis.exploration.free import is_arbitrary
 from callwright_plugins.synthesis.graph.references import value_at
 from callwright_plugins.synthesis.language.plan import Plan
 from callwright_plugins.synthesis.language.styles import Information
@@ -209,10 +210,10 @@ class Changing:
                     if isinstance(value, str | int | float | bool) and value not in known:
                         known.append(value)
         stated = self.environment.tools[tool].parameters["properties"][name]
-        closed = stated.get("enum", ()) if isinstance(stated, Mapping) else ()
-        if isinstance(stated, Mapping) and stated.get("type") == "boolean":
-            closed = (True, False)
-        return list(closed) or self._values.get((tool, name), [])
+        schema = stated if isinstance(stated, Mapping) else {}
+        closed = (True, False) if schema.get("type") == "boolean" else schema.get("enum", ())
+        known = self._values.get((tool, name), [])
+        return list(closed) or [value for value in known if not is_arbitrary(name, value, schema)]
 
     def _differs(self, stage: Stage, made: Stage, before: Any) -> bool:
         """Whether the calls come to something else with the argument, and none of them to a failure or to nothing."""

@@ -8,17 +8,18 @@ from typing import Final
 
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.synthesis.language.phrases import Phrase, phrases_of
-from callwright_plugins.synthesis.language.slots import Slot, slots_of, title_of
+from callwright_plugins.synthesis.language.slots import Slot, slots_of
 from callwright_plugins.synthesis.language.values import numbers, speaker
 from callwright_plugins.synthesis.language.values.hints import Hint, hint_of
-from callwright_plugins.synthesis.language.values.references import Members
+from callwright_plugins.synthesis.language.values.references import Members, plural
+from callwright_plugins.synthesis.language.values.titles import title_of
 from callwright_plugins.synthesis.language.values.tokens import Trie, words_of
 from callwright_plugins.synthesis.language.wordlists import frames, personas
 from callwright_plugins.synthesis.language.wordlists.frames import Frame, Mood
 from callwright_plugins.synthesis.language.wordlists.typos import mended
 
 #: Asks for the call before once more, with what is different.
-SAME: Final = ("do the same", "the same again", "do that again")
+SAME: Final = ("do the same", "do the same again", "do that again")
 #: Words of the grammar that stand in no table of their own.
 _GLUE: Final = (
     "if", "is", "not", "at", "least", "most", "result", "of", "these", "its", "what", "that", "gives", "one",
@@ -42,11 +43,29 @@ class ToolWords:
             (words_of(slot.before), slot) for found in self.slots.values() for slot in found
         )
         self.titles: dict[str, str] = {}
-        for key in self.hints:
-            title = title_of(key)
-            self.titles[key] = (
-                title if sum(title == title_of(one) for one in self.hints) == 1 else key.replace("_", " ")
-            )
+        titles = {key: title_of(key, hint) for key, hint in self.hints.items()}
+        counts = Counter(titles.values())
+        for key, title in titles.items():
+            self.titles[key] = title if counts[title] == 1 else key.replace("_", " ")
+        self._again = {one: self._named_again(one) for one in self.phrases}
+
+    def names_again(self, phrase: Phrase, arguments: Iterable[str]) -> bool:
+        """Whether a phrase speaks of a thing that one of these arguments names behind it: a message, for message 7."""
+        return not self._again[phrase].isdisjoint(arguments)
+
+    def _named_again(self, phrase: Phrase) -> frozenset[str]:
+        said = words_of(" ".join(phrase.parts[::2]))
+        kinds = {key: hint.kind for key, hint in self.hints.items() if hint.kind and key not in phrase.arguments}
+        nouns = {key: words_of(kind.replace("_", " ").lower()) for key, kind in kinds.items()}
+        return frozenset(
+            key
+            for key, noun in nouns.items()
+            if any(_holds(said, one) for one in (noun, words_of(plural(" ".join(noun)))))
+        )
+
+
+def _holds(words: tuple[str, ...], some: tuple[str, ...]) -> bool:
+    return any(words[at : at + len(some)] == some for at in range(len(words) - len(some) + 1))
 
 
 class Lexicon:

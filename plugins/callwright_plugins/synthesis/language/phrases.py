@@ -13,6 +13,7 @@ from typing import Any, Final
 from attrs import frozen
 
 from callwright.errors import DataError
+from callwright.tools.reading import json_types
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.synthesis.language.values.hints import thing
 from callwright_plugins.synthesis.language.wordlists.frames import Mood
@@ -70,12 +71,15 @@ def phrase(tool: str, text: str, mood: Mood = "order") -> Phrase:
 def phrases_of(spec: ToolSpec, given: Sequence[str] = ()) -> tuple[Phrase, ...]:
     """Every phrase of a tool: the ones that its environment gives first, the plainest (its very name) last."""
     properties: Mapping[str, Any] = spec.parameters.get("properties", {})
-    texts: list[tuple[str, Mood]] = [_given(one) for text in given for one in _of_things(text, properties)]
+    things = {key: thing(key.removesuffix("_id")).replace("_", " ") for key in properties if key.endswith("_id")}
+    texts: list[tuple[str, Mood]] = [
+        _given(one) for text in given for placed in _placed(text, things) for one in _of_things(placed, things)
+    ]
     words = [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+|[^\W_]+", spec.name)]
     name = " ".join(words) or spec.name
     if not given:
         texts.extend(_from_name(words, properties))
-        texts.extend(_fused(_from_description(spec.description), properties))
+        texts.extend(_fused(_from_description(spec.description), things))
     texts.append((name if words and is_verb(words[0]) else f"use {name}", "order"))
     found = [phrase(spec.name, text, mood) for text, mood in dict.fromkeys(texts)]
     for one in found:
@@ -84,29 +88,42 @@ def phrases_of(spec: ToolSpec, given: Sequence[str] = ()) -> tuple[Phrase, ...]:
     return tuple(found)
 
 
-def _of_things(text: str, properties: Mapping[str, Any]) -> Iterable[str]:
+def _of_things(text: str, things: Mapping[str, str]) -> Iterable[str]:
     """A given phrase, and the one in which ``account {account_id}`` is the thing itself."""
     yield text
-    for key in properties:
-        noun = re.escape(thing(key.removesuffix("_id")).replace("_", " "))
-        changed = re.sub(rf"(?:(?:the|my) )?\b{noun} \{{{re.escape(key)}\}}", f"{{={key}}}", text)
-        if key.endswith("_id") and changed != text:
+    for key, noun in things.items():
+        changed = re.sub(rf"(?:(?:the|my) )?\b{re.escape(noun)} \{{{re.escape(key)}\}}", f"{{={key}}}", text)
+        if changed != text:
             yield changed
 
 
-def _fused(texts: Iterable[tuple[str, Mood]], properties: Mapping[str, Any]) -> Iterable[tuple[str, Mood]]:
+def _placed(text: str, things: Mapping[str, str]) -> Iterable[str]:
+    """A given phrase, and the one in which ``a basket`` is the one that is asked about: ``basket {basket_id}``."""
+    yield text
+    keys = [] if "{" in text else [key for key, noun in things.items() if _is_of_one(text, noun)]
+    if len(keys) == 1:
+        yield _fused_with(text, things[keys[0]], f"{things[keys[0]]} {{{keys[0]}}}")
+
+
+def _is_of_one(text: str, noun: str) -> bool:
+    return re.search(rf"\b(?:an?|one|the) {re.escape(noun)}(?: {_NOT_NOUN}|$)", text) is not None
+
+
+def _fused_with(text: str, noun: str, place: str) -> str:
+    return re.sub(rf"\b(?:an?|one|the) {re.escape(noun)}\b", place, text, count=1)
+
+
+def _fused(texts: Iterable[tuple[str, Mood]], things: Mapping[str, str]) -> Iterable[tuple[str, Mood]]:
     """Phrases of a description in which ``a message`` is the one that is asked about: ``message {message_id}``, or the
     thing itself. Else a message would be named twice.
     """
-    nouns = {key: thing(key.removesuffix("_id")).replace("_", " ") for key in properties if key.endswith("_id")}
     for text, mood in texts:
-        keys = [key for key, noun in nouns.items() if re.search(rf"\b(?:an?|one|the) {noun}(?: {_NOT_NOUN}|$)", text)]
+        keys = [key for key, noun in things.items() if _is_of_one(text, noun)]
         if not keys:
             yield text, mood
         elif len(keys) == 1:
-            found = rf"\b(?:an?|one|the) {nouns[keys[0]]}\b"
-            for place in (f"{nouns[keys[0]]} {{{keys[0]}}}", f"{{={keys[0]}}}"):
-                yield re.sub(found, place, text, count=1), mood
+            for place in (f"{things[keys[0]]} {{{keys[0]}}}", f"{{={keys[0]}}}"):
+                yield _fused_with(text, things[keys[0]], place), mood
 
 
 def _given(text: str) -> tuple[str, Mood]:
@@ -118,7 +135,8 @@ def _from_name(words: list[str], properties: Mapping[str, Any]) -> Iterable[tupl
     if len(words) < 2 or not is_verb(words[0]):
         return
     verb, noun = words[0], " ".join(words[1:])
-    fused = next((key for key in (f"{'_'.join(words[1:])}_id", "_".join(words[1:])) if key in properties), "")
+    named = (f"{'_'.join(words[1:])}_id", "_".join(words[1:]))
+    fused = next((key for key in named if key in properties and not _is_a_switch(properties[key])), "")
     for said in SAID.get(verb, (verb,)):
         if fused:
             yield f"{said} {noun} {{{fused}}}", "order"
@@ -130,6 +148,10 @@ def _from_name(words: list[str], properties: Mapping[str, Any]) -> Iterable[tupl
             yield f"the details of {noun} {{{fused}}}", "thing"
         else:
             yield f"the {noun}", "thing"
+
+
+def _is_a_switch(schema: Any) -> bool:
+    return isinstance(schema, Mapping) and json_types(schema) == frozenset({"boolean"})
 
 
 def _definite(noun: str, verb: str) -> str:

@@ -20,7 +20,7 @@ from callwright_plugins.synthesis.language.plan import Condition, Plan, Relation
 from callwright_plugins.synthesis.language.slots import Slot
 from callwright_plugins.synthesis.language.values.hints import ANYTHING
 from callwright_plugins.synthesis.language.values.sameness import told_by
-from callwright_plugins.synthesis.language.values.speaker import Speaker
+from callwright_plugins.synthesis.language.values.speaker import Speaker, is_member
 from callwright_plugins.synthesis.language.values.tokens import tokens, words_of
 from callwright_plugins.synthesis.language.wordlists.frames import Mood
 
@@ -193,7 +193,7 @@ class Reader:
         text = words_of(slot.behind)
         read = self.speaker.read_thing if slot.thing else self.speaker.read
         for end, value in read(self.tokens, at, words.hints[slot.argument], place):
-            if self._is(end, text):
+            if self._is(end, text) and (not slot.member or is_member(value)):
                 yield end + len(text), value
 
     def _made(self, clauses: tuple[Clause, ...], at: int) -> Iterator[Plan]:

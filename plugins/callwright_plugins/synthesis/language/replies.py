@@ -156,6 +156,10 @@ def _of_values(name: str, values: Sequence[Any]) -> tuple[str, Any] | None:
     return name, Several(tuple(shown), of_each=False, whole=len(shown) == len(values))
 
 
+def _is(title: str) -> str:
+    return "are" if _is_plural(title) else "is"
+
+
 def _last_word(name: str) -> str:
     return (name.replace("_", " ").split() or [""])[-1]
 
@@ -243,7 +247,7 @@ class Replies:
             hint = self._hint(tools[one.call], one.argument)
             value = self.grammar.speaker.say(one.value, hint, one.call, wording, random)
             opening = random.choice(_TOLD) if not said else "the"
-            said.append(_sentence(f"{opening} {one.title} is {value}."))
+            said.append(_sentence(f"{opening} {one.title} {_is(one.title)} {value}."))
         return " ".join(said)
 
     def told(self, text: str, withheld: Sequence[Withheld], tools: Sequence[str]) -> tuple[Any, ...] | None:
@@ -254,7 +258,7 @@ class Replies:
             going: dict[int, tuple[Any, ...]] = {}
             for start, values in ends.items():
                 for opening in _TOLD if not number else ("the",):
-                    words = words_of(f"{opening} {one.title} is")
+                    words = words_of(f"{opening} {one.title} {_is(one.title)}")
                     if tuple(token.word for token in found[start : start + len(words)]) != words:
                         continue
                     hint = self._hint(tools[one.call], one.argument)
@@ -386,5 +390,7 @@ def user_options(withheld: Sequence[Withheld], sentences: Mapping[str, str] | No
     return {
         "knows": {name: one.value for name, one in names.items()},
         "asked": {name: [one.title] for name, one in names.items()},
-        "tells": {name: given.get(name, f"The {one.title} is {{{name}}}.") for name, one in names.items()},
+        "tells": {
+            name: given.get(name, f"The {one.title} {_is(one.title)} {{{name}}}.") for name, one in names.items()
+        },
     }

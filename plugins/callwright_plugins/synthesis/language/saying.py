@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from attrs import field, frozen
 
-from callwright.language.program import Call
+from callwright.language.program import Call, Reference
 from callwright_plugins.synthesis.language.lexicon import SAME, Lexicon
 from callwright_plugins.synthesis.language.phrases import Phrase
 from callwright_plugins.synthesis.language.plan import Condition, Plan
@@ -16,7 +16,7 @@ from callwright_plugins.synthesis.language.slots import Slot
 from callwright_plugins.synthesis.language.styles import Style
 from callwright_plugins.synthesis.language.values.hints import ANYTHING
 from callwright_plugins.synthesis.language.values.sameness import told_by
-from callwright_plugins.synthesis.language.values.speaker import PLAINLY, Speaker, Wording, say_same
+from callwright_plugins.synthesis.language.values.speaker import PLAINLY, Speaker, Wording, is_member, say_same
 from callwright_plugins.synthesis.language.wordlists import frames, personas
 from callwright_plugins.synthesis.language.wordlists.frames import Frame, Mood, frame
 from callwright_plugins.synthesis.language.wordlists.typos import slipped
@@ -26,7 +26,7 @@ _THINGS: Final = 0.35
 _JOINED: Final = 0.45
 _SAME: Final = 0.8
 #: How often a phrase with places for what is told is rather taken than one without.
-_PLACED: Final = 0.8
+_PLACED: Final = 0.92
 
 
 @frozen
@@ -102,7 +102,10 @@ class Writer:
             self.same |= {
                 (call.id, name)
                 for name, value in call.arguments.items()
-                if told.is_last(value, hints[name].kind) and not self.plainly and self.random.random() < _SAME
+                if told.is_last(value, hints[name].kind)
+                and not _is_of_the_last(value, call)
+                and not self.plainly
+                and self.random.random() < _SAME
             }
             told.take(call, hints)
 
@@ -185,6 +188,8 @@ class Writer:
             lively = [one for one in lively if " me" not in one.parts[0]] or lively
         if (placed := [one for one in lively if one.arguments]) and self.random.random() < _PLACED:
             lively = placed
+        words = self.lexicon.tools[call.tool]
+        lively = [one for one in lively if not words.names_again(one, call.arguments)] or lively
         chosen = phrases[-1] if self.plainly or not lively else self.random.choice(lively)
         for number, part in enumerate(chosen.parts):
             if number % 2:
@@ -228,8 +233,11 @@ class Writer:
             return slots[-1]
         if self._thing(call, name) and (fitting := [one for one in slots if one.thing]):
             return self.random.choice(fitting)
+        if is_member(value) and (fitting := [one for one in slots if one.member]):
+            return self.random.choice(fitting)
         alone = isinstance(value, int) and value == 1
-        open_ones = [one for one in slots if not one.constant and not one.thing and one.many in (None, not alone)]
+        said = [one for one in slots if not (one.constant or one.thing or one.member)]
+        open_ones = [one for one in said if one.many in (None, not alone)]
         return self.random.choice(open_ones[:-1] or open_ones)
 
     def _value(self, draft: Draft, call: Call, name: str, place: int, thing: bool = False) -> None:
@@ -275,6 +283,11 @@ def _joined(pieces: Iterable[Piece], capitals: bool) -> str:
         text += f"{said} "
         ended = not piece.value and said[-1] in ".?!"
     return text.rstrip(" ")
+
+
+def _is_of_the_last(value: Any, call: Call) -> bool:
+    """Whether a value is what the call before has told, which is "that account" or "its account id"."""
+    return isinstance(value, Reference) and value.call == call.id - 1
 
 
 def _is_awkward(value: Any) -> bool:

@@ -6,13 +6,13 @@ every other: where two would be said alike, only their names are left.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from attrs import frozen
 
 from callwright_plugins.synthesis.language.values.hints import Hint, thing
+from callwright_plugins.synthesis.language.values.titles import title_of
 
 #: Words around the value of a parameter, by the parameter's name; ``{}`` is the value.
 _AROUND: Final = """
@@ -201,6 +201,8 @@ only_mine | mine alone | whoever's they are
 include_archived | archived ones, too | without archived ones
 include_cancelled | cancelled ones, too | without cancelled ones
 unread_only | only the unread | read ones, too
+read | as read | as unread
+engaged | to on | to off
 in_stock_only | only what is in stock | in stock or not
 whole_thread | with the whole thread | without the rest of the thread
 reply_all | to everybody on it | to the sender alone
@@ -234,14 +236,13 @@ _COUNTED: Final = frozenset(
     "days degrees guests hours levels litres metres minutes nights people pieces points seats shares stars times "
     "travellers".split()
 )
-#: Words that make what follows a parameter's value, so that they do not stand before its name.
-_ENDINGS: Final = ("_ids", "_id", "_cents", "_kmh", "_km", "_minutes")
 
 
 @frozen
 class Slot:
     """What stands before and behind a value. ``constant`` (one value in a tuple) is said by the words alone; with
-    ``thing`` the value is an id that is said as the thing itself. ``many`` is whether it speaks of one or of more:
+    ``thing`` the value is an id that is said as the thing itself, with ``member`` it is a member of a result, which is
+    no name: "in its folder", not "in the folder its folder". ``many`` is whether it speaks of one or of more:
     "1 night", "3 nights"; ``None`` for what fits any value.
     """
 
@@ -250,6 +251,7 @@ class Slot:
     behind: str = ""
     constant: tuple[Any, ...] = ()
     thing: bool = False
+    member: bool = False
     many: bool | None = None
 
 
@@ -262,22 +264,9 @@ AROUND: Final[Mapping[str, list[str]]] = _table(_AROUND)
 SWITCHES: Final[Mapping[str, list[str]]] = _table(_SWITCHES)
 
 
-def title_of(name: str) -> str:
-    """A parameter by its name, in words: ``from account`` for ``from_account_id``, ``start time`` for ``starts_at``."""
-    stem = name
-    for ending in _ENDINGS:
-        if stem.endswith(ending) and len(stem) > len(ending):
-            stem = stem.removesuffix(ending) + ("s" if ending == "_ids" else "")
-            break
-    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+|[^\W_]+", stem)
-    if len(words) > 1 and words[-1] == "at":  # "starts_at" is when it starts
-        words = [*words[:-2], words[-2].removesuffix("s"), "time"]
-    return " ".join(words).lower() or stem
-
-
 def slots_of(hints: Mapping[str, Hint]) -> dict[str, tuple[Slot, ...]]:
     """The slots of each parameter of a tool, the plain one by its name last. No two parameters share one."""
-    titles = {name: title_of(name) for name in hints}
+    titles = {name: title_of(name, hint) for name, hint in hints.items()}
     for name in hints:
         if sum(titles[name] == title for title in titles.values()) > 1:
             titles[name] = " ".join(name.split("_")).lower()
@@ -293,22 +282,28 @@ def slots_of(hints: Mapping[str, Hint]) -> dict[str, tuple[Slot, ...]]:
 
 
 def _words(slot: Slot, hints: Mapping[str, Hint]) -> tuple[str, str, str]:
+    if slot.member:
+        return slot.before, "", ""
     # "for that account" and "for that card" are told apart by what they are.
     return slot.before, "" if slot.before else slot.behind, hints[slot.argument].kind if slot.thing else ""
 
 
 def _slots(name: str, title: str, hint: Hint) -> list[Slot]:
     texts: list[str] = list(AROUND.get(name, ()))
+    if name == "to" and hint.items is None:  # what something goes to is no address
+        texts = texts[:1]
     slots = []
     if hint.takes("boolean") and hint.types is not None:
         yes, no = SWITCHES.get(name, (f"with {title} on", f"with {title} off"))
         slots += [Slot(name, yes, constant=(True,)), Slot(name, no, constant=(False,))]
-    elif not texts and name.endswith(("_id", "_ids")):
+    elif not texts and (name.endswith(("_id", "_ids")) or _is_thing(hint)):
         texts = _of_things(name, title)
     for text in texts:
         before, _, behind = (part.strip() for part in text.partition("{}"))
         single = _singular(behind)
         slots.append(Slot(name, before, behind, many=True if single else None))
+        if (bare := _without_noun(before, title)) and not behind:
+            slots.append(Slot(name, bare, member=True))
         if single:
             slots.append(Slot(name, before, single, many=False))
     if not texts:
@@ -317,6 +312,19 @@ def _slots(name: str, title: str, hint: Hint) -> list[Slot]:
         sides = ("from",) if name.startswith("from_") else ("to",) if name.startswith("to_") else ("for", "of")
         slots += [Slot(name, side, thing=True) for side in sides]
     return [*slots, Slot(name, f"with the {title}")]
+
+
+def _without_noun(before: str, title: str) -> str:
+    """``in``, of ``in the folder``; empty where no noun stands there."""
+    for noun in (f" the {title}", f" {title}"):
+        if before.endswith(noun):
+            return before.removesuffix(noun)
+    return ""
+
+
+def _is_thing(hint: Hint) -> bool:
+    """Whether a parameter takes the id of one thing."""
+    return bool(hint.kind) and not hint.options and hint.items is None and hint.takes("string", "integer")
 
 
 def _singular(behind: str) -> str:

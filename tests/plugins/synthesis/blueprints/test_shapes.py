@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
@@ -20,8 +21,17 @@ from callwright_plugins.synthesis.blueprints.forking import opened
 from callwright_plugins.synthesis.blueprints.inventing import invented_number, invented_text, moved_moment
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge, known
 from callwright_plugins.synthesis.blueprints.repertoire import Repertoire, _World
-from callwright_plugins.synthesis.blueprints.shapes import Entity, Free, FromResult, Shape, _is_unspoken, joined
-from callwright_plugins.synthesis.exploration.values import Place
+from callwright_plugins.synthesis.blueprints.shapes import (
+    Entity,
+    Free,
+    FromResult,
+    Shape,
+    Shaper,
+    _is_unspoken,
+    _spoken,
+    joined,
+)
+from callwright_plugins.synthesis.exploration.values import Place, value_of
 from callwright_plugins.synthesis.exploration.witness import Witness
 
 
@@ -164,10 +174,52 @@ def test_moments_keep_their_distance_and_their_form() -> None:
 
 def test_made_up_texts_keep_what_a_schema_or_a_form_asks_for() -> None:
     rng = Random(2)
-    assert invented_text("code", "AB-12", {"pattern": "^[A-Z]{2}-[0-9]{2}$"}, rng) == "AB-12"
-    assert invented_text("path", "/etc/hosts", {}, rng) == "/etc/hosts"
-    assert {invented_text("body", "hello", {}, rng) for _ in range(40)} != {"hello"}
-    assert "/" not in invented_text("name", "Reports", {}, rng)
+    assert invented_text("make_it", "code", "AB-12", {"pattern": "^[A-Z]{2}-[0-9]{2}$"}, rng) == "AB-12"
+    assert invented_text("make_it", "path", "/etc/hosts", {}, rng) == "/etc/hosts"
+    assert {invented_text("make_it", "body", "hello", {}, rng) for _ in range(40)} != {"hello"}
+    assert "/" not in invented_text("make_it", "name", "Reports", {}, rng)
+    assert re.fullmatch(r"[a-z]+-[a-z]+", invented_text("make_it", "labels", "U00007", {"pattern": r"^\S+$"}, rng))
+    assert invented_text("make_it", "label", "x y", {"pattern": "^[0-9 ]+$|^x y$"}, rng) == "x y"
+    assert re.fullmatch(r"[A-Z]\w+ [A-Z]\w+", invented_text("create_contact", "name", "Lake", {}, rng))
+    assert invented_text("create_contact", "title", "07:30", {}, rng)[0].isupper()
+    assert " " not in invented_text("add_traveler", "first_name", "a note", {}, rng)
+
+
+def test_what_exploring_tried_for_want_of_anything_better_is_nobodys_wish() -> None:
+    text = {"type": "string"}
+    made = {"project": text, "since": text, "tags": {"type": "array", "items": text}, "note": text, "mark": text}
+    made["mark"] = {"type": "string", "description": "Such as 07:30."}
+    spec = ToolSpec("list_cards", parameters={"type": "object", "properties": made, "required": []})
+    tags = [Free("tags", "text", "07:30"), Free("tags", "text", "spring")]
+    given = {
+        "project": Free("project", "text", "07:30"),
+        "since": Free("since", "moment", "2026-03-02"),
+        "tags": tags,
+        "note": Free("note", "text", "07:30"),
+        "mark": Free("mark", "text", "07:30"),
+    }
+    kept = _spoken(given, spec)
+    assert set(kept) == {"since", "tags", "note", "mark"}  # a note is worded anew
+    assert kept["tags"] == tags[1:]
+    alone = {"project": given["project"]}
+    assert _spoken(alone, spec) == alone, "nothing else would be left"
+    needed = ToolSpec("list_cards", parameters={**spec.parameters, "required": ["project"]})
+    assert "project" in _spoken(given, needed)
+
+
+def test_a_note_that_happens_to_be_the_id_of_a_thing_is_about_nothing(repertoire: Repertoire) -> None:
+    """The witness may have taken the id of a parcel for a note: the note is worded, and the parcel another one."""
+    session: Any = opened(depot(), "", 4)
+    context = repertoire.context(session, Random(1))
+    (place,) = [one for one in context.bank.places if one.path == "items[].parcel_id" and one.owner == "list_parcels"]
+    parcel = value_of(context.values(place)[0])
+    text = {"type": "string"}
+    tools = {"mark": ToolSpec("mark", parameters={"properties": {"parcel_id": text, "note": text, "other_id": text}})}
+    calls = [Call(0, "mark", {"parcel_id": parcel, "note": parcel, "other_id": parcel})]
+    (step,) = Shaper(tools, context).shape(calls, [{}]).steps
+    assert isinstance(step.arguments["parcel_id"], Entity)
+    assert step.arguments["other_id"] == step.arguments["parcel_id"]
+    assert step.arguments["note"] == Free("note", "text", parcel)
 
 
 def test_a_call_of_a_shape_can_be_asked_for_without_being_made(repertoire: Repertoire) -> None:

@@ -176,7 +176,7 @@ def test_hardening_goes_on_and_what_it_makes_passes_and_is_no_easier(
     here: Path, tmp_path: Path, kept_knowledge: Path
 ) -> None:
     words = (
-        "synthesize", "difficulty", here / "talks", "--sampler", "tires", "--sampler-option", "most=5",
+        "synthesize", "difficulty", here / "talks", "--sampler", "tires", "--sampler-option", "most=6",
         "--ir", "hermes", "--samples", "2", "--harden", "2", "--calls", "1500", "--cache", kept_knowledge, "--json",
     )  # fmt: skip
     done = run(*words, "-o", tmp_path / "hard")

@@ -32,7 +32,7 @@ Solves = Callable[[cw.Task], float]
 
 @pytest.fixture(scope="module")
 def tasks(kept_knowledge: Path, tmp_path_factory: pytest.TempPathFactory) -> list[cw.Task]:
-    materials = Materials(cw.environment("email"), seed=3, count=16)
+    materials = Materials(cw.environment("email"), seed=4, count=16)
     synthesizer = Grounded(cache=str(kept_knowledge), calls=1500, several_servers=0.0)
     found = [synthesizer.make(unit, materials) for unit in synthesizer.plan(materials)]
     rows = [one.row for one in found if hasattr(one, "row")]

@@ -19,7 +19,10 @@ from callwright_plugins.synthesis.language.environments import grammar_for, phra
 from callwright_plugins.synthesis.language.grammar import Grammar
 from callwright_plugins.synthesis.language.overrides import check_phrases
 from callwright_plugins.synthesis.language.plan import Plan
+from callwright_plugins.synthesis.language.replies import Replies, user_options
 from callwright_plugins.synthesis.language.styles import Style
+from callwright_plugins.synthesis.language.values.titles import title_of
+from callwright_plugins.synthesis.language.withholding import Withheld
 from callwright_plugins.synthesis.language.wordlists.personas import GREETINGS
 
 REGISTRY = default_registry()
@@ -57,6 +60,81 @@ def test_what_a_turn_before_was_told_of_is_the_same_in_a_later_one(bank: Any) ->
         assert bank.grammar.readings(text, (Call(0, "list_payees", {"customer_id": "C00001"}),)) == ()
 
 
+def test_what_an_earlier_call_told_is_the_same_thing_where_it_is_told_of_again() -> None:
+    grammar = grammar_for(cw.environment("food_delivery"), REGISTRY)
+    basket = Reference(0, ("basket_id",))
+    items = [Call(place, "add_item", {"basket_id": basket, "item_id": f"I0000{place}"}) for place in (1, 2, 3)]
+    plan = Plan((Call(0, "start_basket", {"restaurant_id": "R00001", "address_id": "A00001"}), *items))
+    texts = [grammar.render(plan, Style(ellipsis=False), seed).text for seed in range(12)]
+    assert all(grammar.parse(text) == plan for text in texts)
+    assert sum("the same basket" in text for text in texts) >= 8, texts
+    assert not any("a basket that basket" in text or "a basket for that basket" in text for text in texts)
+    # What a turn before has made is no call of this one, which it could refer to.
+    assert "the same basket" not in grammar.render(Plan((plan.calls[0],)), Style(), 1, earlier=plan.calls).text
+
+
+def test_a_member_of_a_result_is_said_without_what_it_stands_for() -> None:
+    """In its folder, not in the folder its folder."""
+    grammar = grammar_for(cw.environment("email"), REGISTRY)
+    for place in ("folder", "label"):
+        path: tuple[str | int, ...] = ("folder",) if place == "folder" else ("items", 2, "subject")
+        calls = (Call(0, "get_message", {"message_id": "M00001"}),)
+        plan = Plan((*calls, Call(1, "list_messages", {place: Reference(0, path)})))
+        for seed in range(12):
+            text = grammar.render(plan, Style(ellipsis=False), seed).text
+            assert grammar.parse(text) == plan
+            assert f"{place} its" not in text
+            assert f"{place} the" not in text
+            assert "of that result" not in text, "there are nicer ways"
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_no_thing_is_named_twice(name: str) -> None:
+    """Label message M00001, not a message for message M00001."""
+    environment = cw.environment(name)
+    grammar = grammar_for(environment, REGISTRY)
+    for tool, words in grammar.lexicon.tools.items():
+        for key, hint in words.hints.items():
+            if not (hint.kind and key.endswith("_id")):
+                continue
+            noun = hint.kind.replace("_", " ")
+            plan = Plan((Call(0, tool, {key: "X00001"}),))
+            twice = re.compile(rf"\b(?:an?|the) {noun} (?:for|of) (?:the )?{noun} X00001", re.IGNORECASE)
+            for seed in range(6):
+                text = grammar.render(plan, Style(), seed).text
+                assert not twice.search(text), text
+
+
+@pytest.mark.parametrize(
+    ("key", "title"),
+    [
+        ("from_account_id", "from account"),
+        ("amount_cents", "amount"),
+        ("starts_at", "start time"),
+        ("created_at", "creation time"),
+        ("started_by", "starter"),
+        ("approved_by", "approved by"),
+        ("pin", "PIN"),
+        ("cc", "recipients of copies"),
+        ("to", "target"),
+    ],
+)
+def test_parameters_are_called_by_nouns(key: str, title: str) -> None:
+    assert title_of(key) == title
+
+
+def test_several_recipients_are_recipients_and_are_told_in_the_plural() -> None:
+    grammar = grammar_for(cw.environment("email"), REGISTRY)
+    replies = Replies(grammar)
+    titles = grammar.lexicon.tools["send_message"].titles
+    assert titles["to"] == "recipients"
+    held = [Withheld(0, "to", ["ana@example.com"], titles["to"])]
+    said = replies.tell(held, ["send_message"])
+    assert "recipients are (ana@example.com)." in said or "recipients are ana@example.com." in said
+    assert replies.told(said, held, ["send_message"]) == (["ana@example.com"],)
+    assert user_options(held)["tells"] == {"to": "The recipients are {to}."}
+
+
 def test_one_is_not_several() -> None:
     properties = {"nights": {"type": "integer"}, "people": {"type": "integer"}}
     grammar = Grammar({"book_room": ToolSpec("book_room", "", {"type": "object", "properties": properties})})
@@ -75,7 +153,7 @@ def test_a_thing_inside_of_a_result_is_said_without_its_id() -> None:
     calls = (Call(0, "compare_products", {"product_ids": ["P00001", "P00002"]}),)
     plan = Plan((*calls, Call(1, "add_to_cart", {"variant_id": Reference(0, path)})))
     texts = [grammar.render(plan, Style(), seed).text for seed in range(12)]
-    assert sum("the fourth of the variants of the first of the products" in text for text in texts) >= 6
+    assert sum("the fourth of the variants of the first of its products" in text for text in texts) >= 6
     assert all(grammar.parse(text) == plan for text in texts)
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from callwright.language.program import Path, Reference
 from callwright_plugins.synthesis.language.values.numbers import ordinal, read_ordinal
+from callwright_plugins.synthesis.language.values.titles import member_of
 from callwright_plugins.synthesis.language.values.tokens import Token, Trie, quoted, words_of
 
 _ITEMS: Final = "items"
@@ -22,14 +23,22 @@ class Members:
 
     def __init__(self, results: Iterable[Any]) -> None:
         self.words: dict[str, str] = {}
-        self.trie: Trie[str] = Trie()
+        #: What members are called where they are referred to: an amount in cents is an amount.
+        self.named: dict[str, str] = {}
+        self._words: Trie[str] = Trie()
+        self._named: Trie[str] = Trie()
+        keys = sorted({key for schema in results for key in _keys(schema)})
         taken: dict[tuple[str, ...], str] = {}
-        for key in sorted({key for schema in results for key in _keys(schema)}):
-            said = key.replace("_", " ").lower()
-            words = words_of(said)
-            if words and said.replace(" ", "").isalnum() and taken.setdefault(words, key) == key:
-                self.words[key] = said
-                self.trie.add(words, key)
+        for title in (lambda key: key.replace("_", " ").lower(), member_of):
+            for key in keys:
+                words = words_of(said := title(key))
+                if words and said.replace(" ", "").isalnum() and taken.setdefault(words, key) == key:
+                    self.words[key] = said
+        for key, said in self.words.items():
+            self._words.add(words_of(said), key)
+            short = said.removesuffix(" cents")
+            self.named[key] = short if taken.setdefault(words_of(short), key) == key else said
+            self._named.add(words_of(self.named[key]), key)
 
     def say(self, key: str) -> str:
         """A member in words, or quoted."""
@@ -37,9 +46,21 @@ class Members:
 
     def read(self, found: tuple[Token, ...], at: int) -> list[tuple[int, str]]:
         """The members that may stand at a token."""
+        return self._read(self._words, found, at)
+
+    def name(self, key: str) -> str:
+        """A member that is referred to."""
+        return self.named.get(key) or quoted(key)
+
+    def read_name(self, found: tuple[Token, ...], at: int) -> list[tuple[int, str]]:
+        """The members that may be referred to at a token."""
+        return self._read(self._named, found, at)
+
+    @staticmethod
+    def _read(trie: Trie[str], found: tuple[Token, ...], at: int) -> list[tuple[int, str]]:
         if at < len(found) and found[at].kind == "quoted":
             return [(at + 1, found[at].text)]
-        return self.trie.match(found, at)
+        return trie.match(found, at)
 
 
 def _keys(schema: Any) -> Iterator[str]:
@@ -71,7 +92,14 @@ def say_thing(reference: Reference, kind: str, place: int, members: Members) -> 
         count = ordinal(path[1] + 1)
         near = {1: f"the {count} of these {plural(noun)}", 2: f"the {count} of those earlier {plural(noun)}"}
         return near.get(ago, f"the {count} {noun} of {whole}")
-    return _around(path, _result(reference.call, place), members) if isinstance(path[-1], int) else ""
+    return say_reference(Reference(reference.call, path), place, members)[0] if _lists(path, kind) else ""
+
+
+def _lists(path: Path, kind: str) -> bool:
+    """Whether a path is that of an object in a list of such things, as its name says: ``variants``, of a variant."""
+    if len(path) < 2 or not isinstance(path[-1], int) or not isinstance(path[-2], str):
+        return False
+    return path[-2].split("_")[-1].lower() == plural(kind.split("_")[-1].lower())
 
 
 def read_thing(
@@ -99,11 +127,7 @@ def read_thing(
         if _are(found, at + 2, noun) and (here := _of_result(found, at + 2 + len(noun), path, place)):
             return here
     inside = read_reference(found, at, place, members)
-    return [
-        (end, Reference(one.call, (*one.path, key)))
-        for end, one in inside
-        if one.path and isinstance(one.path[-1], int)
-    ]
+    return [(end, Reference(one.call, (*one.path, key))) for end, one in inside if _lists(one.path, kind)]
 
 
 def _of_result(found: tuple[Token, ...], at: int, path: Path, place: int) -> list[tuple[int, Reference]]:
@@ -131,29 +155,27 @@ def plural(noun: str) -> str:
 
 
 def say_reference(reference: Reference, place: int, members: Members) -> tuple[str, ...]:
-    """The ways of saying a reference in the call at ``place``; each is read back to it."""
-    before = reference.call == place - 1
-    path = reference.path
-    base = _result(reference.call, place)
+    """The ways of saying a reference in the call at ``place``, the plainest last; each is read back to it."""
+    path, ago = reference.path, place - reference.call
+    listed = len(path) >= 2 and path[0] == _ITEMS and isinstance(path[1], int)
+    number = ordinal(path[1] + 1) if listed and isinstance(path[1], int) else ""
     ways: list[str] = []
-    if before and len(path) == 1 and isinstance(path[0], str):
-        ways.append(f"its {members.say(path[0])}")
-    if before and len(path) >= 2 and path[0] == _ITEMS and isinstance(path[1], int):
-        first = f"the {ordinal(path[1] + 1)}"
-        ways.append(_around(path[2:], f"{first} of these", members))
-        ways.append(_around(path[2:], f"{first} one", members))
-    if before and not path:
+    if ago == 1 and not path:
         ways.append("what that gives")
-    if place - reference.call == 2 and len(path) >= 2 and path[0] == _ITEMS and isinstance(path[1], int):
-        ways.append(_around(path[2:], f"the {ordinal(path[1] + 1)} of those earlier ones", members))
-    ways.append(_around(path, base, members))
+    elif ago == 1 and listed:
+        ways += [_around(path[2:], base, members) for base in (f"the {number} of these", f"the {number} one")]
+    elif ago == 1 and isinstance(path[0], str) and path[0] != _ITEMS:
+        ways.append(_around(path[1:], f"its {members.name(path[0])}", members))
+    elif ago == 2 and listed:
+        ways.append(_around(path[2:], f"the {number} of those earlier ones", members))
+    ways.append(_around(path, _result(reference.call, place), members))
     return tuple(ways)
 
 
 def _around(path: Path, base: str, members: Members) -> str:
     text = base
     for part in path:
-        said = ordinal(part + 1) if isinstance(part, int) else members.say(part)
+        said = ordinal(part + 1) if isinstance(part, int) else members.name(part)
         text = f"the {said} of {text}"
     return text
 
@@ -161,8 +183,6 @@ def _around(path: Path, base: str, members: Members) -> str:
 def read_reference(found: tuple[Token, ...], at: int, place: int, members: Members) -> list[tuple[int, Reference]]:
     """The references that may stand at a token of the call at ``place``."""
     word = _word(found, at)
-    if word == "its":
-        return [(end, Reference(place - 1, (key,))) for end, key in members.read(found, at + 1)] if place else []
     if word == "what" and _word(found, at + 1) == "that" and _word(found, at + 2) == "gives":
         return [(at + 3, Reference(place - 1))] if place else []
     return [
@@ -179,6 +199,10 @@ def _read(
     first = _word(found, at)
     if first == "that" and _word(found, at + 1) == "result":
         yield at + 2, place - 1, []
+        return
+    if first == "its":
+        for end, key in members.read_name(found, at + 1):
+            yield end, place - 1, [key]
         return
     if first == "these":
         yield at + 1, place - 1, [_ITEMS]
@@ -200,7 +224,7 @@ def _read(
         elif _word(found, at + 2) == "of":
             for end, call, path in _read(found, at + 3, place, members, left - 1):
                 yield end, call, [count - 1, *path]
-    for behind, key in members.read(found, at + 1):
+    for behind, key in members.read_name(found, at + 1):
         if _word(found, behind) == "of":
             for end, call, path in _read(found, behind + 1, place, members, left - 1):
                 yield end, call, [key, *path]

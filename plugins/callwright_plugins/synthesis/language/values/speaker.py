@@ -92,7 +92,7 @@ class Speaker:
         """A value in the call at ``place``. Raises :class:`callwright.errors.DataError` for what is no JSON."""
         if isinstance(value, Reference):
             ways = say_reference(value, place, self.members)
-            return ways[-1] if wording.plainly else random.choice(ways)
+            return ways[-1] if wording.plainly else random.choice(ways[:-1] or ways)
         for phrase, _, meant in _PHRASES:
             if type(value) is type(meant) and value == meant:
                 return phrase
@@ -256,6 +256,11 @@ class Speaker:
             states = going[:_MOST]
             if not states:
                 return
+
+
+def is_member(value: Any) -> bool:
+    """Whether a value refers to a member of a result, which words say what it is of: "its folder"."""
+    return isinstance(value, Reference) and bool(value.path) and isinstance(value.path[-1], str)
 
 
 def say_same(kind: str) -> str:
