@@ -182,3 +182,9 @@ class InfrastructureFailure(CallwrightError):
 
 class RunError(CallwrightError):
     """A run folder cannot be written, resumed or read."""
+
+
+class FolderTaken(RunError):
+    """A folder holds something else than what is to be written there, such as a run of another recipe."""
+
+    exit_status = 2

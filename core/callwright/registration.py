@@ -206,5 +206,6 @@ def check_options(what: str, factory: Any, options: Mapping[str, Any], others: I
             and parameter.name in known
             and parameter.name not in options
         ):
-            mistakes.append(UsageError(f"{what} needs the option {parameter.name!r}"))
+            flag = ", the folder of its files: --data DIR in a command" if parameter.name == "data" else ""
+            mistakes.append(UsageError(f"{what} needs the option {parameter.name!r}{flag}"))
     raise_together(mistakes)

@@ -161,8 +161,8 @@ def test_a_folder_of_another_recipe_is_left_alone(invoke: Invoke, recipe: Path, 
     invoke("run", recipe, "-o", folder)
     before = (folder / "metrics.jsonl").read_bytes()
     result = invoke("run", recipe, "--set", "seed=9", "-o", folder)
-    assert result.exit_code == 1
-    assert "holds a run of another recipe" in result.stderr
+    assert result.exit_code == 2
+    assert "holds a run of another recipe (it differs in seed)" in result.stderr
     assert (folder / "metrics.jsonl").read_bytes() == before
 
 

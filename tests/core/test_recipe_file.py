@@ -220,6 +220,7 @@ def test_an_override_is_blamed_for_what_it_set() -> None:
     assert loaded.where("corpus", "name") == "--set corpus.name=x"
     assert loaded.where("corpus", "size") == "r.toml:8"
     assert loaded.where("corpus", "nothing") == "r.toml:5"
+    assert loaded.where("corpus") == "r.toml:5 with --set corpus.name=x", "what is wrong with a table may be either"
     assert loaded.where("nothing") == "r.toml"
     assert str(loaded.error("is odd", "reward", "name")) == "r.toml:15: is odd"
 

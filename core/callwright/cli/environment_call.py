@@ -12,7 +12,7 @@ from attrs import field, frozen
 from callwright.capability import has
 from callwright.cli.state_files import dumped, load_state
 from callwright.commands.safe_text import say
-from callwright.environments.capabilities import Forks
+from callwright.environments.capabilities import Diffs, Forks
 from callwright.environments.clock import TIME_LIMIT, TimedSession, TookTooLong, time_limit_for
 from callwright.environments.isolated.environment import IsolatedEnvironment, isolated_in
 from callwright.environments.isolated.pool import SessionPool
@@ -103,11 +103,15 @@ def _steps(session: Any, call: OneCall, environment: str) -> Iterator[Any]:
     prepare(inner, call.clock, call.hazards, environment)
     if call.state is not None:
         load_state(inner, call.state)
-    before = inner.fork() if has(inner, Forks) else None
+    # Sessions that fork need not say what changed, as those of servers do not.
+    before = inner.fork() if has(inner, Forks) and has(inner, Diffs) else None
     yield None
     outcome = session.call(call.tool, call.arguments)
     yield outcome
-    diff = inner.diff(before) if before is not None else {}
+    diff = {}
+    if before is not None:
+        diff = inner.diff(before)
+        before.close()
     yield Called(outcome, diff, session.digest(), None if call.state is None else dumped(inner))
 
 

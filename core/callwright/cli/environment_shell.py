@@ -136,7 +136,8 @@ class Shell:
             arguments = read_arguments(self.environment.tools.get(tool), shlex.split(rest))
         forked = self.session.fork() if has(self.session, Forks) else None
         outcome = self.session.call(tool, arguments)
-        draw_outcome(outcome, self.session.diff(forked) if forked is not None else {})
+        told = forked is not None and has(self.session, Diffs)
+        draw_outcome(outcome, self.session.diff(forked) if told else {})
         self._hear(outcome.value)
         if forked is not None and outcome.executed and forked.digest() != self.session.digest():
             self.before = forked

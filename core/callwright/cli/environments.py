@@ -12,7 +12,7 @@ from attrs import frozen
 
 from callwright.commands import options
 from callwright.commands.app import App
-from callwright.commands.options import ComponentName
+from callwright.commands.options import ComponentName, Finite
 from callwright.environments.capabilities import scenarios_of
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ environment_options = options.stack(
         metavar="NAME",
         help="Add a registered toolset. Repeatable.",
     ),
-    click.option("--scale", type=float, metavar="NUMBER", help="Multiply the number of entities in the scenarios."),
+    click.option("--scale", type=Finite(), metavar="NUMBER", help="Multiply the number of entities in the scenarios."),
 )
 session_options = options.stack(
     click.option("--scenario", default="", metavar="NAME", help="The scenario; the first one if left out."),

@@ -12,7 +12,7 @@ import click
 from callwright.cli.benchmarks import package_option, settings_option
 from callwright.commands import options
 from callwright.commands.app import App
-from callwright.commands.options import ComponentName, RecipeName, SuiteName
+from callwright.commands.options import ComponentName, Finite, RecipeName, SuiteName
 from callwright.commands.safe_text import say
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ _STUCK_AFTER: Final = 3600.0
     help="Keep this reward's total, too; own: that of --recipe.",
 )
 @click.option("--instances", is_flag=True, help="Judge in all worlds of a task, with --corpus.")
-@click.option("--temperature", type=click.FloatRange(min=0), default=0.0, show_default=True, help="0: greedy.")
+@click.option("--temperature", type=Finite(min=0), default=0.0, show_default=True, help="0: greedy.")
 @click.option("--shots", type=click.IntRange(min=0), default=0, show_default=True, help="Examples in every prompt.")
 @options.seed_option
 @options.executor_options
@@ -98,7 +98,7 @@ _STUCK_AFTER: Final = 3600.0
 )
 @click.option(
     "--max-cost",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Finite(min=0, min_open=True),
     metavar="COST",
     help="Stop before the evaluation costs more, counted with the sampler's prices over all starts with -o.",
 )

@@ -25,7 +25,7 @@ from callwright.cli.evaluation_work import (
     lost_task,
 )
 from callwright.commands.safe_text import say
-from callwright.errors import DataError, RunError
+from callwright.errors import DataError, FolderTaken, RunError
 from callwright.machines.chunk_work import ChunkWork, Salvage
 from callwright.measuring.benchmark import about, judged_of
 from callwright.measuring.rows import Row, rewards_of, verdict_of, with_groups
@@ -217,7 +217,7 @@ class Evaluation:
     def _resume(self, kept: DigestedRows) -> list[Row]:
         """The rows of an earlier start, of whole batches where a sampler is asked for batches.
 
-        Raises :class:`RunError` if it was another evaluation.
+        Raises :class:`FolderTaken` if it was another evaluation.
         """
         assert self.folder is not None
         here, run = self.here, Run(self.folder)
@@ -225,11 +225,11 @@ class Evaluation:
         before = run.read_json(SETTINGS)
         if before is None:
             if any(not path.name.startswith(LOCK) for path in self.folder.iterdir()):
-                raise RunError(f"{self.folder} is not empty and holds no evaluation; choose another folder (-o)")
+                raise FolderTaken(f"{self.folder} is not empty and holds no evaluation; choose another folder (-o)")
             write_atomically(self.folder / SETTINGS, stated)
         elif before != json.loads(stated):
             differing = sorted(key for key in {*before, *self.settings} if before.get(key) != self.settings.get(key))
-            raise RunError(
+            raise FolderTaken(
                 f"{self.folder} holds an evaluation with other settings ({', '.join(differing)}); choose another (-o)"
             )
         begun = before is not None and (self.folder / VERDICTS).exists()

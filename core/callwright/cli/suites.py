@@ -18,7 +18,7 @@ from callwright.cli.suite_pages import markdown, page
 from callwright.commands.pipelines import make_benchmark
 from callwright.commands.safe_text import say
 from callwright.commands.trust import Wish, agree
-from callwright.errors import CallwrightError, MissingExtra, RunError, UnknownName
+from callwright.errors import CallwrightError, FolderTaken, MissingExtra, RunError, UnknownName
 from callwright.machines.redaction import redacted_value
 from callwright.measuring.benchmark import named_version
 from callwright.measuring.folders import checkpoint_name
@@ -166,7 +166,8 @@ def evaluate_suite(request: SuiteRequest, doing: Doing, registry: Registry, outp
 
     A run whose data or packages are not here has its rows empty, and says what it needs. With ``output`` each run has
     its folder there; the same command goes on, also after something was downloaded. Raises
-    :class:`callwright.errors.RunError` for a folder of another suite and for a spent budget.
+    :class:`callwright.errors.FolderTaken` for a folder of another suite and :class:`callwright.errors.RunError` for a
+    spent budget.
     """
     folder = None if output is None else Path(output)
     with nullcontext() if folder is None else owned(folder, "suite folder"):
@@ -266,12 +267,12 @@ def _begin(folder: Path, request: SuiteRequest) -> None:
     identity = _identity(request)
     if before is None:
         if any(not path.name.startswith(LOCK) for path in folder.iterdir()):
-            raise RunError(f"{folder} is not empty and holds no suite; choose another folder (-o)")
+            raise FolderTaken(f"{folder} is not empty and holds no suite; choose another folder (-o)")
         write_atomically(folder / LEDGER, json.dumps({**identity, "runs": {}}, indent=2) + "\n")
         return
     differing = sorted(key for key, value in identity.items() if before.get(key) != value)
     if differing:
-        raise RunError(
+        raise FolderTaken(
             f"{folder} holds a suite with other settings ({', '.join(differing)}); choose another folder (-o)"
         )
 

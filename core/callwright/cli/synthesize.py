@@ -11,7 +11,7 @@ import click
 from callwright.commands import options
 from callwright.commands.app import App
 from callwright.commands.failures import Stopped
-from callwright.commands.options import ComponentName, RecipeName
+from callwright.commands.options import ComponentName, Finite, RecipeName
 from callwright.commands.safe_text import say
 
 #: Where tasks go if nothing else is said.
@@ -38,7 +38,7 @@ _FOLDER: Final = "synthesized"
 @click.option("--teacher-option", "teacher_options", multiple=True, metavar="K=V", help="An option of that teacher.")
 @click.option(
     "--max-cost",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Finite(min=0, min_open=True),
     metavar="COST",
     help="Stop before the teacher costs more, over all starts, by its own prices.",
 )

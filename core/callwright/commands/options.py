@@ -8,6 +8,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,6 +28,17 @@ if TYPE_CHECKING:
     _TextType = click.ParamType[str]
 else:
     _TextType = click.ParamType  # which older versions of click cannot subscript
+
+
+class Finite(click.FloatRange):
+    """A number with a fraction, within a range if one is given. ``nan`` and ``inf`` are none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number."""
+        found = float(super().convert(value, param, ctx))
+        if not isfinite(found):
+            self.fail(f"{value} is no finite number.", param, ctx)
+        return found
 
 
 class _Name(_TextType):
@@ -199,7 +211,10 @@ truncation_options = stack(
         help="What a completion earns whose row says that it was cut off. Default: the reward's own choice.",
     ),
     click.option(
-        "--floor", type=float, metavar="TOTAL", help="The most that it earns under 'floor'. Default: the reward's own."
+        "--floor",
+        type=Finite(),
+        metavar="TOTAL",
+        help="The most that it earns under 'floor'. Default: the reward's own.",
     ),
 )
 data_option = click.option("--data", metavar="DIR", help="Where the corpus finds its files: its option 'data'.")
@@ -259,7 +274,7 @@ def stuck_after_option(seconds: float) -> Callable[[Command], Command]:
     """How long a worker may take over one chunk."""
     return click.option(
         "--stuck-after",
-        type=click.FloatRange(min=0, min_open=True),
+        type=Finite(min=0, min_open=True),
         default=seconds,
         show_default=True,
         metavar="SECONDS",

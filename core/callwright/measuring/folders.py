@@ -73,6 +73,10 @@ def read_evaluated(path: Path, name: str | None = None) -> Evaluated:
     """
     settings = Run(path).read_json(SETTINGS) if path.is_dir() else None
     if not isinstance(settings, dict):
+        if (path / "recipe.toml").is_file():
+            raise DataError(
+                f"{path} is a run, no evaluation: evaluate its model into a folder of its own (evaluate -o)"
+            )
         raise DataError(
             f"{path} is no evaluation: it has no {SETTINGS}; callwright evaluate -o {path} makes one{near_path(path)}"
         )

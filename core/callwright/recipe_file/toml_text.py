@@ -14,7 +14,10 @@ _KEY_LINE = re.compile(rf"\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*=")
 
 
 def locate(source: str, text: str, overrides: Mapping[str, str], path: Sequence[str]) -> str:
-    """Where a key was set: ``--set key`` or ``file:line``, of the key itself or the nearest table around it."""
+    """Where a key was set: ``--set key`` or ``file:line``, of the key itself or the nearest table around it.
+
+    Of a table that the file and overrides have both, both.
+    """
     for length in range(len(path), 0, -1):
         dotted = ".".join(path[:length])
         if dotted in overrides:  # also of a table around the key, which then was replaced as a whole
@@ -22,7 +25,9 @@ def locate(source: str, text: str, overrides: Mapping[str, str], path: Sequence[
     for length in range(len(path), 0, -1):
         line = find_line(text, path[:length])
         if line is not None:
-            return f"{source}:{line}"
+            within = ".".join(path) + "."
+            set_there = [f"--set {key}={value}" for key, value in overrides.items() if key.startswith(within)]
+            return f"{source}:{line}" + (f" with {' '.join(set_there)}" if set_there else "")
     inside = [key for key in overrides if path and key.startswith(f"{path[0]}.")]  # a table that was set key by key
     return f"--set {inside[0]}={overrides[inside[0]]}" if inside else source
 
@@ -36,6 +41,15 @@ def write_toml(data: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> str:
         if isinstance(value, Mapping):
             lines.append(("\n" if lines else "") + write_toml(value, (*prefix, key)))
     return "".join(lines)
+
+
+def flat(data: Mapping[str, Any], within: str = "", mark: str = ".") -> dict[str, Any]:
+    """Nested tables as one, with the path of each value as its name: ``algorithm.kl_weight``."""
+    found: dict[str, Any] = {}
+    for key, value in data.items():
+        name = f"{within}{mark}{key}" if within else str(key)
+        found |= flat(value, name, mark) if isinstance(value, Mapping) else {name: value}
+    return found
 
 
 def _toml_key(key: str) -> str:

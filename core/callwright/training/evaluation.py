@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard, TypeVar
 
 from attrs import evolve, frozen
@@ -19,6 +20,7 @@ from callwright.episodes.sampling import (
     converse,
     role_of,
 )
+from callwright.errors import UsageError
 from callwright.statistics.shares import wilson as wilson
 from callwright.training.summary import summarise as summarise
 from callwright.training.verdicts import Verdict as Verdict
@@ -84,7 +86,8 @@ def evaluate(
 class Plan:
     """How an evaluation samples; see :func:`evaluate`.
 
-    ``workers`` share the ``concurrency`` of a sampler that waits for a server: each has at least 1 of it.
+    ``workers`` share the ``concurrency`` of a sampler that waits for a server: each has at least 1 of it. Raises
+    :class:`callwright.UsageError` for a temperature that is none.
     """
 
     temperature: float = 0.0
@@ -95,6 +98,10 @@ class Plan:
     retries: int = 0
     workers: int = 1
     samples: int = 1
+
+    def __attrs_post_init__(self) -> None:
+        if not (isfinite(self.temperature) and self.temperature >= 0):
+            raise UsageError(f"a temperature is a number from 0, not {self.temperature}")
 
 
 class Then(Protocol[R_co]):

@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import sys
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
@@ -18,16 +19,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import field, frozen
 
-from callwright.errors import DataError, RunError, cannot_read, near_path
+from callwright.errors import DataError, FolderTaken, RunError, cannot_read, near_path
 from callwright.language.long_numbers import json_line, json_value
 from callwright.language.strict_json import kind
 from callwright.machines.redaction import redacted_value
+from callwright.recipe_file.toml_text import flat
 
 if TYPE_CHECKING:
     from callwright.plugins import Registry
 
 METRICS: Final = "metrics.jsonl"
 ROLLOUTS: Final = "rollouts.jsonl"
+#: How many keys are named in which two recipes differ.
+_NAMED: Final = 5
 
 
 @frozen
@@ -44,7 +48,8 @@ class Run:
     def create(cls, path: Path, *, recipe_text: str, manifest: Mapping[str, Any], command: str = "") -> Run:
         """Make the folder, or open it again if it was made from the same recipe.
 
-        Raises :class:`callwright.errors.RunError` if it holds a run of another recipe or cannot be written.
+        Raises :class:`callwright.errors.FolderTaken` if it holds a run of another recipe, and
+        :class:`callwright.errors.RunError` if it cannot be written.
         """
         run = cls(path, command)
         recipe = path / "recipe.toml"
@@ -53,9 +58,9 @@ class Run:
             (path / "checkpoints").mkdir(exist_ok=True)
             if recipe.exists():
                 if recipe.read_bytes() != recipe_text.encode("utf-8"):
-                    raise RunError(
-                        f"{path} holds a run of another recipe. Choose another folder (--output), or go on with "
-                        f"that run: callwright run {recipe} --output {path}"
+                    raise FolderTaken(
+                        f"{path} holds a run of another recipe{_differing(recipe, recipe_text)}. Choose another folder "
+                        f"(--output), or go on with that run: callwright run {recipe} --output {path}"
                     )
             else:
                 write_atomically(path / "manifest.json", json.dumps(dict(manifest), indent=2, sort_keys=True) + "\n")
@@ -242,3 +247,15 @@ def describe_process(registry: Registry | None = None, **more: Any) -> dict[str,
         "plugins": plugins,
         **redacted_value(more),
     }
+
+
+def _differing(recipe: Path, text: str) -> str:
+    """The keys in which a recipe is another one than the recipe of a file; empty where they cannot be told."""
+    try:
+        there = flat(tomllib.loads(recipe.read_text(encoding="utf-8")))
+        here = flat(tomllib.loads(text))
+    except ValueError:  # edited by somebody, so that it is no TOML or no text
+        return ""
+    keys = sorted(key for key in {*there, *here} if there.get(key) != here.get(key))
+    more = f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
+    return f" (it differs in {', '.join(keys[:_NAMED])}{more})" if keys else ""

@@ -11,7 +11,7 @@ import click
 
 from callwright.commands import options
 from callwright.commands.app import App
-from callwright.commands.options import ComponentName
+from callwright.commands.options import ComponentName, Finite
 from callwright.commands.safe_text import say
 from callwright.episodes.gateway.gateway import Gateway
 from callwright.episodes.gateway.session import GatewayTrajectory
@@ -28,7 +28,7 @@ from callwright.walk.tasks import Task
 @click.option("--task", "tasks", multiple=True, required=True, metavar="ID", help="A task to open a session for.")
 @click.option("--ir", type=ComponentName("parser"), default="hermes", show_default=True, help="The form of its calls.")
 @click.option("--reward", type=ComponentName("reward recipe"), metavar="NAME", help="Score each session in the end.")
-@click.option("--temperature", type=click.FloatRange(min=0), default=1.0, show_default=True, help="Of sampling.")
+@click.option("--temperature", type=Finite(min=0), default=1.0, show_default=True, help="Of sampling.")
 @click.option("--turns", type=click.IntRange(min=1), default=64, show_default=True, help="Answers of a session.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="0: a free one.")

@@ -78,7 +78,7 @@ def grid(
     if both := [key for key, _ in plan.over if key in {one.partition("=")[0].strip() for one in fixed}]:
         raise UsageError(f"{both[0]} is given by --set and by --over; give it once")
     reaches = allow(loaded, app.registry, TRAINED, yes=yes, dry_run=dry_run)
-    _check(app, plan)
+    _check(app, plan, names)
     folder = Path(output) if output else Path("runs") / f"{loaded.recipe.name}-grid"
     if dry_run:
         ledger = Ledger.open(folder)
@@ -110,17 +110,23 @@ def grid(
         click.get_current_context().exit(1)
 
 
-def _check(app: App, plan: Plan) -> None:
+def _check(app: App, plan: Plan, names: Sequence[str]) -> None:
     """Make the components of every setting once, so that what is wrong is said before anything is trained."""
     from callwright.errors import RecipeError
     from callwright.pipeline import build_pipeline
     from callwright.recipe_parts import create_trainer
     from callwright.training.recipe_run import check_tasks
+    from callwright_plugins.grid.metrics import check_depths
 
     corpora: list[tuple[Any, Any]] = []
+    seen: dict[str, str] = {}
     for setting in plan.settings:
         try:
             loaded = _load(plan, setting.overrides)
+            asked_for = json.dumps(loaded.data, sort_keys=True, default=repr)
+            same = seen.setdefault(asked_for, setting.name)
+            if same != setting.name:
+                raise UsageError(f"the settings {same} and {setting.name} are one and the same; name it once")
             chosen = loaded.recipe.corpus
             corpus = next((made for asked, made in corpora if asked == chosen), None)
             pipeline = build_pipeline(loaded, app.registry, corpus=corpus)
@@ -128,6 +134,7 @@ def _check(app: App, plan: Plan) -> None:
                 corpora = [(chosen, pipeline.corpus)]  # the last one: settings differ in little
             create_trainer(loaded, app.registry)
             check_tasks(pipeline)
+            check_depths(names, {task.depth for task in pipeline.tasks(pipeline.evaluation)})
         except RecipeError as error:
             message = str(error)
             for override in setting.overrides:
@@ -158,7 +165,9 @@ def _carry_out(
         sets = [word for override in overrides for word in ("--set", override)]
         return [*app.plugin_options(), "run", plan.recipe, *agreed, *sets, "--output", str(folder / run.key)]
 
-    with reporter(f"grid {folder}: {len(plan.settings)} settings, {len(plan.seeds)} seeds") as bars:
+    many = {"setting": len(plan.settings), "seed": len(plan.seeds)}
+    said = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for what, count in many.items())
+    with reporter(f"grid {folder}: {said}") as bars:
         bars.start("runs", len(plan.runs), done)
 
         def heard(ended: Ended) -> None:

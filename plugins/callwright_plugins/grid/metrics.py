@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from attrs import frozen
 
 from callwright.commands.file_formats import schema_of
-from callwright.errors import UnknownName
+from callwright.errors import UnknownName, UsageError
 from callwright.training.run_folder import METRICS, Run
 
 #: What is always measured and compared.
@@ -110,6 +110,18 @@ def check_names(names: Sequence[str]) -> tuple[str, ...]:
             hint = "Accuracies of a depth are after@3, of several gain@2-4; parts are scores.answer."
             raise UnknownName("metric", name, ["before", "after", "gain", *known], hint=hint)
     return tuple(dict.fromkeys([*ALWAYS, *names]))
+
+
+def check_depths(names: Sequence[str], depths: Collection[int]) -> None:
+    """Raise :class:`callwright.UsageError` for an accuracy of a depth that nothing is evaluated of."""
+    for name in names:
+        match = _ACCURACY.fullmatch(name)
+        if match is None or match[2] is None or not depths:
+            continue
+        wanted = range(int(match[2]), int(match[3] or match[2]) + 1)
+        if not wanted or any(depth not in depths for depth in wanted):
+            there = ", ".join(map(str, sorted(depths)))
+            raise UsageError(f"--metric {name}: the tasks of the evaluation have the depths {there}")
 
 
 def is_share(name: str) -> bool:

@@ -12,7 +12,7 @@ import click
 
 from callwright.commands import options
 from callwright.commands.app import App
-from callwright.commands.options import ComponentName
+from callwright.commands.options import ComponentName, Finite
 from callwright.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -49,9 +49,7 @@ _JUDGED: Final = ("rubric", "model", "base_url", "api_key_env", "teacher", "cach
 @click.option("--judge-option", "pairs", multiple=True, metavar="K=V", help="A further option of the judge.")
 @click.option("--cache", metavar="FILE", help="Keep verdicts here, and ask for none twice.")
 @click.option("--probe", "names", multiple=True, metavar="NAME", help="Only this probe. May be repeated.")
-@click.option(
-    "--threshold", default=0.5, show_default=True, type=click.FloatRange(0, 1), help="A score from here is a yes."
-)
+@click.option("--threshold", default=0.5, show_default=True, type=Finite(0, 1), help="A score from here is a yes.")
 @options.json_option
 @click.pass_obj
 def judge_probe(

@@ -226,7 +226,7 @@ class Options(Workers):
         default=False, description="Write each token of a rollout with its log-probability to rollouts.jsonl."
     )
     alarm_window: int = Field(default=15, ge=2, description="Steps over which the alarm looks.")
-    threads: int = Field(default=1, ge=1, description="Torch threads on the CPU.")
+    threads: int = Field(default=1, ge=1, le=1024, description="Torch threads on the CPU.")
     device: Device = Field(default="auto", description="cpu, cuda, or auto: cuda where there is one.")
     dtype: Precision = Field(default="float32", description="Of the arithmetic: float32 or bfloat16 (autocast).")
     weights: Precision = Field(default="float32", description=_WEIGHTS)
@@ -335,7 +335,7 @@ class SupervisedOptions(Workers):
     )
     checkpoint_every: int = Field(default=100, ge=1, description="Steps between checkpoints.")
     keep_checkpoints: int = Field(default=1, ge=1, description="How many checkpoints are kept, beside the final one.")
-    threads: int = Field(default=1, ge=1, description="Torch threads on the CPU.")
+    threads: int = Field(default=1, ge=1, le=1024, description="Torch threads on the CPU.")
     device: Device = Field(default="auto", description="cpu, cuda, or auto: cuda where there is one.")
     dtype: Precision = Field(default="float32", description="Of the arithmetic: float32 or bfloat16 (autocast).")
     weights: Precision = Field(default="float32", description=_WEIGHTS)
@@ -394,7 +394,7 @@ class LocalModelOptions(OptionTable):
     max_new_tokens: int = Field(default=256, ge=1, description="Tokens of a completion at most.")
     device: Device = Field(default="auto", description="cpu, cuda, or auto: cuda where there is one.")
     dtype: Precision = Field(default="float32", description="Of the weights and the arithmetic.")
-    threads: int = Field(default=1, ge=1, description="Threads of torch.")
+    threads: int = Field(default=1, ge=1, le=1024, description="Threads of torch.")
     prompt: Literal["auto", "chat", "compact"] = Field(
         default="auto", description="Messages, the corpus's short prompt, or what the model was trained with."
     )

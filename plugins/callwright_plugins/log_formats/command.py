@@ -12,7 +12,7 @@ import click
 from callwright.commands import options
 from callwright.commands.app import App
 from callwright.commands.jsonl import RowSink
-from callwright.commands.options import ComponentName
+from callwright.commands.options import ComponentName, Finite
 from callwright.commands.row_files.logs import LogSource, read_logs
 from callwright.commands.safe_text import say
 from callwright.episodes.logs.log import Log
@@ -40,8 +40,10 @@ from callwright_plugins.log_formats.parquet_rows import ParquetSink
 @click.option("--pairs", "kind", flag_value="pairs", help="Write preferences between logs of one beginning.")
 @click.option("--recipe", "reward", type=ComponentName("reward recipe"), metavar="NAME", help="The reward.")
 @options.recipe_settings
-@click.option("--at-least", type=float, metavar="X", help="With --sft: only logs with this reward, or more.")
-@click.option("--margin", type=float, default=0.0, show_default=True, help="With --pairs: by how much rewards differ.")
+@click.option("--at-least", type=Finite(), metavar="X", help="With --sft: only logs with this reward, or more.")
+@click.option(
+    "--margin", type=Finite(), default=0.0, show_default=True, help="With --pairs: by how much rewards differ."
+)
 @click.option("-o", "--output", required=True, metavar="OUT.jsonl", help="'-': stdout; also .gz, .zst, .parquet.")
 @click.option("--overwrite", is_flag=True, help="Replace OUT.")
 @click.pass_obj

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from callwright.commands.app import App
-from callwright.commands.options import ComponentName, key_values
+from callwright.commands.options import ComponentName, Finite, key_values
 from callwright.commands.safe_text import say
 from callwright.environments.hazards.policy import read_hazards
 from callwright.environments.living.policy import read_policy
@@ -36,7 +36,7 @@ _TOKEN = "CALLWRIGHT_TOKEN"
     "--idle",
     default=1800.0,
     show_default=True,
-    type=click.FloatRange(0),
+    type=Finite(0),
     metavar="S",
     help="Give up sessions without a connection that were unused for so long; 0: never.",
 )

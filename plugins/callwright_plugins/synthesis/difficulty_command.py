@@ -13,7 +13,7 @@ import click
 
 from callwright.commands import options
 from callwright.commands.app import App
-from callwright.commands.options import ComponentName
+from callwright.commands.options import ComponentName, Finite
 from callwright.commands.safe_text import say
 from callwright.errors import DataError, UnknownName, UsageError
 
@@ -47,13 +47,13 @@ _BINS: Final = 10
 @click.option("--sampler", type=ComponentName("sampler"), metavar="NAME", help="Have this solver attempt the tasks.")
 @click.option("--sampler-option", "given", multiple=True, metavar="K=V", help="An option of the solver.")
 @click.option("--samples", type=click.IntRange(min=1), default=8, show_default=True, metavar="N", help="Attempts each.")
-@click.option("--temperature", type=click.FloatRange(min=0), default=1.0, show_default=True, help="Of its sampling.")
+@click.option("--temperature", type=Finite(min=0), default=1.0, show_default=True, help="Of its sampling.")
 @options.ir_option
 @click.option("--reward", type=ComponentName("reward recipe"), metavar="NAME", help="Keep this reward's spread, too.")
 @click.option("--split", metavar="NAME", help="Which tasks it attempts. Default: train, or the only split.")
 @options.seed_option
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes that attempt.")
-@click.option("--max-cost", type=click.FloatRange(min=0, min_open=True), metavar="COST", help="Of each evaluation.")
+@click.option("--max-cost", type=Finite(min=0, min_open=True), metavar="COST", help="Of each evaluation.")
 @click.option("--harden", "rounds", type=click.IntRange(min=0), default=0, metavar="N", help="Up to N changes to each.")
 @click.option("--too-easy", default=0.9, show_default=True, metavar="SHARE", help="From which pass@1 on.")
 @click.option("--calls", type=click.IntRange(min=1), metavar="N", help="For each seed that is explored to harden.")
@@ -228,17 +228,17 @@ def _hardened(
 
 def _settle(folder: Path, path: Path, params: Mapping[str, Any]) -> None:
     """Refuse a folder of anything else; write down what this one is of."""
-    from callwright.errors import RunError
+    from callwright.errors import FolderTaken
     from callwright.training.run_folder import Run, write_atomically
 
     stated = {name: value for name, value in params.items() if value not in (None, (), False)}
     stated = {"tasks": _digest(path), **json.loads(json.dumps(stated, default=str))}
     before = Run(folder).read_json(_SETTINGS)
     if before is None and any(folder.iterdir()):
-        raise RunError(f"{folder} is not empty and holds no measured tasks; choose another folder (-o)")
+        raise FolderTaken(f"{folder} is not empty and holds no measured tasks; choose another folder (-o)")
     if before is not None and before != stated:
         differing = sorted(key for key in {*before, *stated} if before.get(key) != stated.get(key))
-        raise RunError(f"{folder} was made with other settings ({', '.join(differing)}); choose another folder (-o)")
+        raise FolderTaken(f"{folder} was made with other settings ({', '.join(differing)}); choose another folder (-o)")
     write_atomically(folder / _SETTINGS, json.dumps(stated, indent=2, sort_keys=True) + "\n")
 
 

@@ -48,7 +48,7 @@ _YOURS: Final = "models/YOURS"
 @click.option("--teacher-option", "teacher_options", multiple=True, metavar="K=V", help="An option of the teacher.")
 @click.option(
     "--max-cost",
-    type=click.FloatRange(min=0, min_open=True),
+    type=options.Finite(min=0, min_open=True),
     metavar="COST",
     help="Stop before the teacher costs more, over all starts, by its own prices.",
 )

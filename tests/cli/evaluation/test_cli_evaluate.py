@@ -13,6 +13,7 @@ from click.testing import Result
 
 import callwright as cw
 from callwright.commands.file_formats import schema_of
+from callwright.training.evaluation import Plan
 
 Invoke = Callable[..., Result]
 SUMS = ("--corpus", "sums-v1")
@@ -171,16 +172,25 @@ def test_what_was_done_is_not_sampled_again(invoke: Invoke, registry: cw.Registr
     assert asked == [f"validation-{index}" for index in range(12)]
 
 
+@pytest.mark.parametrize("value", ["nan", "inf", "-1"])
+def test_a_temperature_is_a_finite_number_from_0(value: str, invoke: Invoke, tmp_path: Path) -> None:
+    result = invoke(*evaluation(tmp_path / "e"), f"--temperature={value}")
+    assert result.exit_code == 2
+    assert "'--temperature'" in result.stderr
+    with pytest.raises(cw.UsageError, match="a temperature is a number from 0"):
+        Plan(temperature=float(value))
+
+
 def test_a_folder_of_another_evaluation_is_left_alone(invoke: Invoke, tmp_path: Path) -> None:
     invoke(*evaluation(tmp_path / "e"))
     before = {path.name: path.read_bytes() for path in (tmp_path / "e").iterdir()}
     result = invoke(*evaluation(tmp_path / "e"), "--seed", "5")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "holds an evaluation with other settings (seed)" in result.stderr
     (tmp_path / "f").mkdir()
     (tmp_path / "f" / "thesis.tex").write_text("precious")
     result = invoke(*evaluation(tmp_path / "f"))
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "is not empty and holds no evaluation" in result.stderr
     assert {path.name: path.read_bytes() for path in (tmp_path / "e").iterdir()} == before
 
@@ -254,7 +264,7 @@ def test_an_evaluation_with_other_shots_is_another_one(
     assert invoke(*SHOWN, "--shots", "2", "-o", folder).exit_code == 0
     assert json.loads((folder / "settings.json").read_text())["shots"] == 2
     result = invoke(*SHOWN, "--shots", "1", "-o", folder)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "holds an evaluation with other settings (shots)" in result.stderr
     assert invoke(*SHOWN, "--shots", "2", "-o", folder).exit_code == 0
     assert len(heard) == 12

@@ -114,6 +114,10 @@ def test_a_board_has_benchmarks_and_checkpoints_in_the_order_given(tmp_path: Pat
 def test_folders_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"is no evaluation: it has no settings\.json"):
         read_evaluated(tmp_path / "none")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "recipe.toml").write_text("")
+    with pytest.raises(DataError, match=r"is a run, no evaluation: evaluate its model into a folder of its own"):
+        read_evaluated(tmp_path / "run")
     path = write(tmp_path / "a", "rw")
     torn = (path / "verdicts.jsonl").read_text()
     (path / "verdicts.jsonl").write_text(torn + '{"task": "t')

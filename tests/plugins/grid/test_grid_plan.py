@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from callwright.cli.root import root
 from callwright.commands.app import App
-from callwright.errors import UnknownName
+from callwright.errors import UnknownName, UsageError
 from callwright.plugins import load_plugins
 from callwright_plugins import grid, json_ir
-from callwright_plugins.grid.metrics import Figures, check_names
+from callwright_plugins.grid.metrics import Figures, check_depths, check_names
 from callwright_plugins.grid.plan import Plan, read_over, read_seeds
 
 Invoke = Callable[..., Result]
@@ -121,6 +121,7 @@ def test_settings_are_called_by_the_shortest_names_that_tell_them_apart() -> Non
         (["--seeds", "x"], "--seeds x: expected numbers and ranges"),
         (["--seeds", "0-9000", "--over", "trainer.rate=1,2"], "are more than 10,000 runs"),
         (["--workers", "0"], "Invalid value for '--workers'"),
+        (["--over", "trainer.rate=0.1,1e-1"], "the settings rate=0.1 and rate=1e-1 are one and the same"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_is_made(
@@ -192,6 +193,14 @@ def test_figures_of_a_run() -> None:
     assert one.alarm == (7, "it collapses")
     empty = Figures({}, {}, [], [])
     assert (empty.value("gain"), empty.value("reward"), empty.accuracy, empty.depths) == (None, None, {}, [])
+
+
+def test_depths_that_nothing_is_evaluated_of() -> None:
+    check_depths(["gain@1-2", "after", "kl"], {1, 2, 3})
+    check_depths(["gain@9"], ())  # a trainer that evaluates otherwise
+    for name in ("gain@9", "after@2-4", "before@2-1"):
+        with pytest.raises(UsageError, match=f"--metric {name}: the tasks of the evaluation have the depths 1, 2, 3"):
+            check_depths([name], {1, 2, 3})
 
 
 def test_names_of_metrics() -> None:

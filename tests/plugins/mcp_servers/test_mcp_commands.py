@@ -267,3 +267,11 @@ def test_the_configuration_keeps_limits(run: Any) -> None:
     words = ["--sessions", "9", "--idle", "0.0"]
     done = run("env", "serve", "shelf", "--stdio", *words, "--print-config")
     assert json.loads(done.stdout)["mcpServers"]["shelf"]["args"][-4:] == words
+
+
+def test_a_tool_of_a_server_is_called_and_tried_in_the_shell(here: Any, servers: Path) -> None:
+    """Sessions of servers fork and do not say what changed."""
+    option = f"command={json.dumps([sys.executable, str(servers / 'misbehaving_server.py'), 'plain'])}"
+    done = here("env", "call", "mcp", "echo", "--option", option, "--arg", "text=hello")
+    assert done.exit_code == 0, done.output
+    assert "hello" in done.stdout

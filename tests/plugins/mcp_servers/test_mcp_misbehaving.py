@@ -107,6 +107,15 @@ def test_a_schema_that_is_none_names_the_tool(wrap: Wrap) -> None:
         wrap(SERVER, "badschema").start()
 
 
+def test_a_listing_that_the_protocol_does_not_allow_is_told_in_one_line(wrap: Wrap) -> None:
+    with pytest.raises(cw.InfrastructureFailure) as failed:
+        wrap(SERVER, "noobject").start()
+    said = str(failed.value)
+    assert "it answers with what MCP does not allow: tools.4.inputSchema.type: " in said
+    assert "\n" not in said
+    assert "http" not in said
+
+
 def test_patterns_that_explode_are_no_trap(wrap: Wrap) -> None:
     assert wrap(SERVER, "regex").open().call("rx", {"x": "a" * 40 + "b"}).kind == "schema_error"
 

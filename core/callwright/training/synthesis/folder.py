@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, overload
 from attrs import define, evolve, field
 
 from callwright.capability import has
-from callwright.errors import CallwrightError, ComponentError, DataError, RunError, UsageError
+from callwright.errors import CallwrightError, ComponentError, DataError, FolderTaken, RunError, UsageError
 from callwright.language.long_numbers import json_line, json_value
 from callwright.training.ledger.account import changes_since, settle
 from callwright.training.ledger.ingredients import Ingredients, plugin_digests, versions
@@ -103,7 +103,8 @@ class Synthesis:
     def run(self, reporter: Reporter) -> dict[str, Any]:
         """Make what is left, and return the manifest.
 
-        Raises :class:`callwright.errors.RunError` for a folder of something else, and for a spent budget.
+        Raises :class:`callwright.errors.FolderTaken` for a folder of something else, and
+        :class:`callwright.errors.RunError` for a spent budget.
         """
         done, table = self._finished(), self.here.loaded.table
         if done is None:  # before anything is written: what is wrong with a file can be mended in the recipe
@@ -148,20 +149,20 @@ class Synthesis:
     # Going on ---------------------------------------------------------------------------------------------------------
 
     def _begin(self) -> bool:
-        """Whether the folder was begun before. Raises :class:`RunError` if it is of something else."""
+        """Whether the folder was begun before. Raises :class:`FolderTaken` if it is of something else."""
         settings, run = self.here.loaded.settings(), Run(self.folder)
         stated = json.dumps(settings, indent=2, sort_keys=True) + "\n"
         before = run.read_json(SETTINGS)
         if before is None:
             # A cache of replies may be there before: a synthesis that only replays begins with one.
             if any(not path.name.startswith((LOCK, REPLIES, SETTINGS)) for path in self.folder.iterdir()):
-                raise RunError(f"{self.folder} is not empty and holds no synthesis; choose another folder (-o)")
+                raise FolderTaken(f"{self.folder} is not empty and holds no synthesis; choose another folder (-o)")
             write_atomically(self.folder / SETTINGS, stated)
         elif before != json.loads(stated) and not (self.folder / PLAN).exists():
             write_atomically(self.folder / SETTINGS, stated)  # it failed before anything was planned by the others
         elif before != json.loads(stated):
             differing = sorted(key for key in {*before, *settings} if before.get(key) != settings.get(key))
-            raise RunError(
+            raise FolderTaken(
                 f"{self.folder} holds a synthesis with other settings ({', '.join(differing)}); choose another (-o)"
             )
         return before is not None and (self.folder / UNITS).exists()

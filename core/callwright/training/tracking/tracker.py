@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
+from callwright.recipe_file.toml_text import flat as flat
 from callwright.training.run_folder import Run
 
 #: What stands in a row of a table. Texts are Unicode that can be encoded, and at most 20,000 characters long.
@@ -69,12 +70,3 @@ class Tracker(Protocol):
 def recipe_of(run: Run) -> dict[str, Any]:
     """The recipe of a run as data, without secrets: what a tracker shows as its settings."""
     return tomllib.loads((run.path / "recipe.toml").read_text(encoding="utf-8"))
-
-
-def flat(data: Mapping[str, Any], within: str = "", mark: str = ".") -> dict[str, Any]:
-    """Nested tables as one, with the path of each value as its name: ``algorithm.kl_weight``."""
-    found: dict[str, Any] = {}
-    for key, value in data.items():
-        name = f"{within}{mark}{key}" if within else str(key)
-        found |= flat(value, name, mark) if isinstance(value, Mapping) else {name: value}
-    return found

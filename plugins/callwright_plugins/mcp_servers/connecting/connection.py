@@ -14,6 +14,7 @@ from pathlib import PurePath
 from typing import IO, Any, Final
 
 from attrs import field, frozen
+from pydantic import ValidationError
 
 from callwright.errors import InfrastructureFailure
 from callwright.machines.redaction import is_secret, redacted, redacted_words
@@ -29,6 +30,7 @@ _LIST_CHANGED: Final = "notifications/tools/list_changed"
 _ACKNOWLEDGED: Final = 2.0
 _REQUEST_TIMEOUT: Final = -32001
 _TAIL: Final = 2000
+_SHOWN: Final = 500
 #: Programs that say nothing of what they start.
 _LAUNCHER: Final = re.compile(r"python[\d.]*|node|npx|bun|bunx|deno|uvx?|pipx|env|bash|sh")
 _MOST_PAGES: Final = 200
@@ -191,6 +193,12 @@ class Connection:
         if isinstance(error, FileNotFoundError) and self.target.command:
             missing = error.filename or self.target.command[0]
             return ServerFailure("crashed", f"{self.target.label}: there is no {missing!r}")
+        if isinstance(error, ValidationError):
+            text = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+            said = self.target.without_secrets(text)
+            return ServerFailure(
+                "protocol", f"{self.target.label}: it answers with what MCP does not allow: {said:.500}"
+            )
         text = self.target.without_secrets(str(error)) or type(error).__name__
         return ServerFailure("crashed", f"{self.target.label}: it could not be connected to: {text}{self._said()}")
 
@@ -262,8 +270,11 @@ class Connection:
             return ""
         end = self._log.seek(0, 2)
         self._log.seek(max(0, end - _TAIL))
-        text = " ".join(self._log.read().decode(errors="replace").split())
-        return f". It said: {self.target.without_secrets(text)[-500:]}" if text else ""
+        lines = [" ".join(line.split()) for line in self._log.read().decode(errors="replace").splitlines()]
+        text = self.target.without_secrets(" ".join(filter(None, lines)))
+        if len(text) > _SHOWN:  # from the beginning of a word
+            text = f"… {text[-_SHOWN:].partition(' ')[2] or text[-_SHOWN:]}"
+        return f". It said: {text}" if text else ""
 
     async def _describe(self) -> Description:
         client = self._client

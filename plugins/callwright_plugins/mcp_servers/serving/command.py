@@ -14,7 +14,7 @@ from urllib.parse import quote
 import click
 
 from callwright.commands.app import App
-from callwright.commands.options import ComponentName, key_values
+from callwright.commands.options import ComponentName, Finite, key_values
 from callwright.environments.hazards.policy import read_hazards
 from callwright.environments.living.policy import read_policy
 from callwright.environments.protocol import Environment
@@ -45,7 +45,9 @@ _IDLE: Final = 1800.0
     help="Let time move: on, or call=20,user_turn=180 (seconds).",
 )
 @click.option("--hazards", metavar="HOW", help="Let calls fail: off, or unavailable=0.1,limit=20/60.")
-@click.option("--scale", type=float, metavar="X", help="The environment's option scale: how many entities there are.")
+@click.option(
+    "--scale", type=Finite(), metavar="X", help="The environment's option scale: how many entities there are."
+)
 @click.option(
     "--toolset",
     "toolsets",
@@ -68,7 +70,7 @@ _IDLE: Final = 1800.0
     "--idle",
     default=_IDLE,
     show_default=True,
-    type=click.FloatRange(0),
+    type=Finite(0),
     metavar="S",
     help="Close sessions unused for so long; 0: never.",
 )

@@ -39,6 +39,7 @@ TOOLS = [
 MORE = {
     "collide": [tool("a.b"), tool("a_b"), {**tool("echo"), "description": "another one"}],
     "badschema": [tool("bad", {"type": "object", "properties": {"x": {"type": "strin"}}})],
+    "noobject": [tool("bad", {"type": "objekt"})],
     "refbomb": [tool("bomb", doubling(30))],
     "regex": [tool("rx", {"type": "object", "properties": {"x": {"type": "string", "pattern": "^(a+)+$"}}})],
 }
