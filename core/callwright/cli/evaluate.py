@@ -265,6 +265,9 @@ def evaluate(
             draw_values(result)
         if output and "report" in app.registry.names("command"):
             click.echo(f"report: {shlex.join(['callwright', *app.plugin_options(), 'report', output])}")
+    if result["masked"] and not result["n"]:
+        say("every task is masked: their machinery failed, and nothing was measured")
+        click.get_current_context().exit(1)
 
 
 #: Options of the sampler ``agent`` itself; all others are those of the model behind it.

@@ -175,6 +175,20 @@ def test_above_two_in_a_hundred_masked_there_is_no_headline(
     assert "no headline: 91.7% to 100.0% of all are right" in " ".join(shown.split())
 
 
+def test_where_all_is_masked_nothing_was_measured(invoke: Invoke, registry: cw.Registry) -> None:
+    class Away:
+        name = "away"
+
+        def sample(self, requests: list[cw.SamplingRequest], **options: object) -> list[list[cw.Completion]]:
+            return [[cw.Completion("", masked="it does not answer")] for _ in requests]
+
+    registry.add(SimpleNamespace(callwright_samplers=cw.hookimpl(lambda: [cw.Lazy("away", Away)])), name="away")
+    done = invoke("evaluate", *SUMS, "--sampler", "away", "--json")
+    assert done.exit_code == 1
+    assert "every task is masked" in done.stderr
+    assert json.loads(done.stdout)["lost"] == {"it does not answer": 12}
+
+
 def test_what_an_evaluation_has_masked_stays_masked(invoke: Invoke, tmp_path: Path) -> None:
     rows = [
         {"id": "a", "task": "validation-1", "completion": "", "masked": True, "lost": "status 500"},

@@ -71,7 +71,7 @@ class Server:
     ``prices`` are per million prompt and completion tokens, and cached prompt tokens (else those cost like others).
     ``max_cost``, in the same currency, is never passed: :class:`.budget.BudgetSpent` is raised before.
 
-    Raises :class:`callwright.UsageError` for numbers that make no sense.
+    Raises :class:`callwright.UsageError` for numbers that make no sense and for an empty ``base_url``.
     """
 
     model: str
@@ -99,6 +99,8 @@ class Server:
             raise UsageError(
                 "concurrency and most_failures must be 1 or more, retries 0 or more, and timeout more than 0"
             )
+        if self.base_url is not None and not self.base_url.strip():  # as a variable that is not set would be
+            raise UsageError("base_url is empty; give the server's address, or leave base_url out for OpenAI's")
         for name in ("requests_per_minute", "tokens_per_minute", "max_cost"):
             limit = getattr(self, name)
             if limit is not None and not 0 < limit < float("inf"):

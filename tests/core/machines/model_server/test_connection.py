@@ -109,7 +109,12 @@ def test_whatever_a_model_wrote_can_be_sent_back(stand_in: Any) -> None:
 
 @pytest.mark.parametrize(
     ("address", "words"),
-    [("there", "begins with http"), ("ftp://x/v1", "begins with http"), ("http://[::1", "no address")],
+    [
+        ("there", "begins with http"),
+        ("ftp://x/v1", "begins with http"),
+        ("http://[::1", "no address"),
+        (" ", "is empty"),
+    ],
 )
 def test_an_address_that_is_none_is_said(address: str, words: str) -> None:
     with pytest.raises(cw.UsageError, match=words):
