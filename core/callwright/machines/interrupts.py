@@ -8,6 +8,7 @@ with answered():                # the command line does this once
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import sys
 import threading
@@ -180,6 +181,38 @@ def _handled_by(handler: Any, only: list[int] | None = None) -> Iterator[None]:
             stack.callback(signal.signal, number, signal.getsignal(number))
             signal.signal(number, handler)
         yield
+
+
+@contextmanager
+def heard_by_loop() -> Iterator[asyncio.Future[int]]:
+    """In this block of a coroutine an ending signal is the result of a future, and is raised in nothing that runs.
+
+    A server that answers a request just then would swallow it. A second signal is answered at once. Outside of the main
+    thread, and where an event loop hears no signals, nothing changes, and the future has no result.
+    """
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[int] = loop.create_future()
+    before: dict[int, Any] = {}
+
+    def hear(number: int) -> None:
+        if not ended.done():
+            ended.set_result(number)
+        elif callable(before[number]):
+            before[number](number, None)
+
+    if threading.current_thread() is threading.main_thread():
+        before = {one: signal.getsignal(one) for one in ENDING if signal.getsignal(one) not in (signal.SIG_IGN, None)}
+        try:
+            for number in before:
+                loop.add_signal_handler(number, hear, number)
+        except NotImplementedError:  # Windows
+            before = {}
+    try:
+        yield ended
+    finally:
+        for number, handler in before.items():
+            loop.remove_signal_handler(number)
+            signal.signal(number, handler)
 
 
 def leave_signals_to_the_parent() -> None:

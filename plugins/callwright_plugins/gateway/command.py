@@ -16,6 +16,7 @@ from callwright.commands.safe_text import say
 from callwright.episodes.gateway.gateway import Gateway
 from callwright.episodes.gateway.session import GatewayTrajectory
 from callwright.errors import UsageError
+from callwright.machines.interrupts import Interrupted, heard_by_loop
 from callwright.walk.conditions import Conditions
 from callwright.walk.limits import TurnLimits
 from callwright.walk.tasks import Task
@@ -73,17 +74,20 @@ async def _serve(app: App, given: dict[str, Any]) -> None:
                 )
             )
         say("serving; Ctrl-C ends the sessions")
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            pass
-        finally:
-            for session in sessions:
-                row = _row(await session.finish(), reward)
-                click.echo(json.dumps(row))
-                if given["output"] is not None:
-                    with given["output"].open("a", encoding="utf-8") as file:
-                        file.write(json.dumps(row) + "\n")
+        with heard_by_loop() as ended:
+            try:
+                await ended
+            except asyncio.CancelledError:
+                pass
+            finally:
+                for session in sessions:
+                    row = _row(await session.finish(), reward)
+                    click.echo(json.dumps(row))
+                    if given["output"] is not None:
+                        with given["output"].open("a", encoding="utf-8") as file:
+                            file.write(json.dumps(row) + "\n")
+    if ended.done() and not ended.cancelled():
+        raise Interrupted(ended.result())
 
 
 def _row(made: GatewayTrajectory, reward: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import signal
@@ -13,7 +14,15 @@ from typing import Any
 import pytest
 
 from callwright.errors import RunError
-from callwright.machines.interrupts import ENDING, Interrupted, answered, as_before, hang_up_waits, postponed
+from callwright.machines.interrupts import (
+    ENDING,
+    Interrupted,
+    answered,
+    as_before,
+    hang_up_waits,
+    heard_by_loop,
+    postponed,
+)
 
 PIPES: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
 EACH = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -205,6 +214,62 @@ def test_an_ignored_signal_stays_ignored() -> None:
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_a_loop_hears_a_signal_that_what_runs_in_it_would_have_swallowed() -> None:
+    before = {number: signal.getsignal(number) for number in ENDING}
+
+    async def served() -> tuple[int, int]:
+        swallowed, asked = 0, asyncio.Event()
+
+        async def greedy() -> None:
+            nonlocal swallowed
+            while True:
+                asked.set()
+                try:
+                    for _ in range(1000):
+                        len("an answer is written")
+                except BaseException:
+                    swallowed += 1
+                await asyncio.sleep(0)
+
+        with heard_by_loop() as ended:
+            task = asyncio.create_task(greedy())
+            await asked.wait()
+            os.kill(os.getpid(), signal.SIGTERM)
+            heard = await ended
+            task.cancel()
+        return heard, swallowed
+
+    with answered():
+        handler = signal.getsignal(signal.SIGTERM)
+        assert asyncio.run(served()) == (signal.SIGTERM, 0)
+        assert signal.getsignal(signal.SIGTERM) is handler
+    assert {number: signal.getsignal(number) for number in ENDING} == before
+
+
+def test_a_second_signal_is_answered_at_once() -> None:
+    async def served() -> None:
+        with heard_by_loop() as ended:
+            os.kill(os.getpid(), signal.SIGINT)
+            await ended
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.sleep(60)
+
+    with pytest.raises(Interrupted), answered():
+        asyncio.run(served())
+
+
+def test_a_loop_of_another_thread_hears_nothing() -> None:
+    async def served() -> bool:
+        with heard_by_loop() as ended:
+            return ended.done()
+
+    found: list[bool] = []
+    thread = threading.Thread(target=lambda: found.append(asyncio.run(served())))
+    thread.start()
+    thread.join()
+    assert found == [False]
 
 
 def test_other_threads_change_nothing() -> None:

@@ -93,8 +93,13 @@ def checked_request(messages: Sequence[Message], body: Mapping[str, Any]) -> Cha
     _check_options(body)
     if not messages:
         raise Refusal(400, "'messages' must be a list of messages, and hold one at least")
+    listed, stop = body.get("tools") or (), body.get("stop") or ()
+    if not isinstance(listed, list | tuple) or not all(isinstance(one, Mapping) for one in listed):
+        raise Refusal(400, "'tools' must be a list of objects, each with a 'function'")
+    if not isinstance(stop, str) and not (isinstance(stop, list | tuple) and all(isinstance(one, str) for one in stop)):
+        raise Refusal(400, f"'stop' must be a text or a list of texts, not {stop!r:.40}")
     try:
-        tools = tuple(ToolSpec.from_openai(one) for one in body.get("tools") or ())
+        tools = tuple(ToolSpec.from_openai(one) for one in listed)
     except DataError as error:
         raise Refusal(400, str(error)) from error
     if messages[-1].role == "assistant":
@@ -105,7 +110,6 @@ def checked_request(messages: Sequence[Message], body: Mapping[str, Any]) -> Cha
             code="prefill",
         )
     options = body.get("stream_options") or {}
-    stop = body.get("stop") or ()
     return ChatRequest(
         tuple(messages),
         tools,
@@ -114,7 +118,7 @@ def checked_request(messages: Sequence[Message], body: Mapping[str, Any]) -> Cha
         bool(body.get("stream")),
         bool(isinstance(options, Mapping) and options.get("include_usage")),
         _most(body),
-        (stop,) if isinstance(stop, str) else tuple(map(str, stop)),
+        (stop,) if isinstance(stop, str) else tuple(stop),
         body.get("temperature"),
         bool(body.get("logprobs")),
         body,

@@ -14,6 +14,7 @@ from scripted_engine import SCRIPT, TASK, TEMPLATE, TOOLS, ByteTokenizer, Script
 
 import callwright as cw
 from callwright.episodes import ChatCodec, EngineOutput, Gateway, TokenEpisode
+from callwright.episodes.gateway.chat_request import Refusal, read_request
 from callwright.episodes.gateway.session import GatewaySession, GatewayTrajectory
 from callwright.walk.limits import TurnLimits
 
@@ -451,3 +452,13 @@ def test_what_the_responses_api_has_and_the_gateway_has_not_is_refused(options: 
         assert said in str(refused.value)
 
     run(ScriptedEngine(SCRIPT), use)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("tools", "x"), ("tools", [1]), ("tools", {"a": 1}), ("stop", 5), ("stop", ["a", 5]), ("tools", [{}])],
+)
+def test_a_request_that_is_none_is_refused_in_words(option: str, value: Any) -> None:
+    with pytest.raises(Refusal) as refused:
+        read_request({"model": "m", "messages": [{"role": "user", "content": "hi"}], option: value})
+    assert refused.value.status == 400
