@@ -65,6 +65,9 @@ class RewardFunction:
         tokens = completion_ids if self._codec is not None else [None] * len(completions)
         if tokens is None:
             raise UsageError("the reward was given a tokenizer, but TRL gave no completion_ids to read")
+        for name, column in {"task_id": ids, "completion_ids": tokens, "environments": environments}.items():
+            if len(column) != len(completions):
+                raise UsageError(f"the column {name!r} has {len(column)} rows for {len(completions)} completions")
         return self.pipeline.score_many(
             self._attempt(task_id, completion, own, environment, progress)
             for task_id, completion, own, environment in zip(ids, completions, tokens, environments, strict=True)
@@ -78,6 +81,8 @@ class RewardFunction:
     def _attempt(self, task_id: Any, completion: Any, ids: Any, environment: Any, progress: Progress | None) -> Attempt:
         pipeline = self.pipeline
         task = pipeline.task(task_id)
+        if not isinstance(completion, str | list | tuple):
+            raise DataError(f"a completion is a text or a list of messages, not {completion!r:.60}")
         masked = getattr(environment, "_masked", None)
         if isinstance(completion, str) or _is_plain(completion):
             text = completion if isinstance(completion, str) else Message.from_openai(completion[0]).text

@@ -126,3 +126,14 @@ def test_openrlhf_is_handed_each_task_once_before_any_again(file: Path, tmp_path
     tasks = cw.corpus("tasks", file=str(file))["train"]
     drawn = [task.id for task in draw(tasks, None, 2 * len(tasks), 0)]
     assert sorted(drawn[: len(tasks)]) == sorted(drawn[len(tasks) :]) == sorted(task.id for task in tasks)
+
+
+def test_what_is_there_already_is_not_replaced_unasked(tmp_path: Path) -> None:
+    there = tmp_path / "tasks.jsonl"
+    there.write_text("precious")
+    words = ["tasks", "export", "worlds-mini-v1", "-o", str(there), "--limit", "1"]
+    done = CliRunner().invoke(root, words, obj=App())
+    assert (done.exit_code, there.read_text()) == (2, "precious")
+    assert "is there already: name another file, or replace it with --overwrite" in done.output
+    run(*words, "--overwrite")
+    assert there.read_text() != "precious"

@@ -48,6 +48,14 @@ def test_names_objects_and_pipelines_mean_the_same() -> None:
     assert results.count(results[0]) == 4
 
 
+def test_columns_of_another_length_and_completions_that_are_none_are_told_of() -> None:
+    function = trl_bridge.reward("tier", corpus=CORPUS)
+    with pytest.raises(cw.UsageError, match="the column 'task_id' has 1 rows for 2 completions"):
+        function(["", ""], ["", ""], None, task_id=IDS[:1])
+    with pytest.raises(DataError, match="a completion is a text or a list of messages, not None"):
+        function([""], [None], None, task_id=IDS[:1])
+
+
 def test_component_means_and_masks_are_logged() -> None:
     logged: dict[str, float] = {}
     function = trl_bridge.reward("tier", corpus=CORPUS)
