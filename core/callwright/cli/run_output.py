@@ -60,7 +60,9 @@ def show_plan(plan: Mapping[str, Any] | None, pipeline: Pipeline, trainer: Train
 
 
 def _row(row: Mapping[str, Any]) -> str:
-    said = [f"{name} {inner}" for name, inner in row.items() if name not in ("key", "path")]
+    said = [
+        f"{inner}" if name == "why" else f"{name} {inner}" for name, inner in row.items() if name not in ("key", "path")
+    ]
     return f"{row.get('key', row.get('path', ''))}: {'; '.join(said)}"
 
 

@@ -19,7 +19,7 @@ def plan(options: Options, model: Model, limits: TurnLimits, *, reference: bool,
     shape = None if model.path is None else shape_of(model.path)
     room = Room(options.gpu_gib, "one GPU, as trainer.gpu_gib says")
     if shape is None:
-        return unknown_sizes(model.path or "a tiny model")
+        return unknown_sizes(model.path)
     held = _weights(options, shape, "")
     if reference and (options.colocate or options.reference.with_policy) and not options.reference.offload:
         held["reference"] = (

@@ -27,7 +27,7 @@ def plan(options: Options, model: Model, limits: TurnLimits, *, prompt: int, kl:
     """
     shape = None if model.path is None else shape_of(model.path)
     if shape is None:
-        return unknown_sizes(model.path or "a tiny model")
+        return unknown_sizes(model.path)
     trained = shape.parameters if options.lora is None else shape.adapter(options.lora.rank)
     held_rows = options.part // options.micro_batches
     new = longest(options, limits)

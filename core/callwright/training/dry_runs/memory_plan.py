@@ -206,9 +206,11 @@ def _sum(parts: Mapping[str, Part]) -> float:
     return sum(size for size, _ in parts.values())
 
 
-def unknown_sizes(named: str) -> list[dict[str, Any]]:
-    """The only row of a plan for a model of which nothing says the sizes."""
-    return [{"key": "unknown", "why": f"the sizes of {named} are not known before its config.json is there"}]
+def unknown_sizes(model: str | None) -> list[dict[str, Any]]:
+    """The only row of a plan for a model of which nothing says the sizes; ``None`` is a tiny one, which a run makes."""
+    if model is None:
+        return [{"key": "unknown", "why": "a tiny model is made when the run begins, and needs no plan"}]
+    return [{"key": "unknown", "why": f"the sizes of {model} are not known before its config.json is there"}]
 
 
 def too_much(planned: Sequence[Mapping[str, Any]], room: float | None = None) -> str | None:

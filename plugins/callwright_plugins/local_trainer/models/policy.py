@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 
 import torch
 from attrs import field, frozen
+from safetensors import SafetensorError
 from torch import Tensor
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
@@ -173,6 +174,9 @@ def load_policy(
             model = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype=torch.float32, **more)
     except (OSError, ValueError, KeyError) as error:
         raise DataError(f"{folder} cannot be loaded as a causal language model: {error}") from error
+    except SafetensorError as error:
+        whose = "; callwright doctor says what else of a run is damaged, and --repair goes back to what is not"
+        raise DataError(f"the weights in {folder} are damaged: {error}{whose}") from error
     note = read_note(folder)
     if form == "auto":
         form = "compact" if note.get("prompt") == "compact" else "chat"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,6 +43,16 @@ def test_a_run_folder_is_evaluated_as_the_trainer_did(trained: tuple[Pipeline, R
     assert isinstance(sampler, Sampler)
     verdicts = evaluate(pipeline, pipeline.tasks("evaluation"), sampler)
     assert summarise(verdicts) == run.read_json("evaluation.json")["after"]
+
+
+def test_damaged_weights_are_told_of(trained: tuple[Pipeline, Run], tmp_path: Path) -> None:
+    pipeline, run = trained
+    copy = tmp_path / "copy"
+    shutil.copytree(run.path, copy)
+    weights = copy / "checkpoints" / "final" / "model.safetensors"
+    os.truncate(weights, 100)
+    with pytest.raises(DataError, match=r"final are damaged: .*callwright doctor"):
+        pipeline.registry.create("sampler", "local-model", model=str(copy)).sample(requests(pipeline, 1))
 
 
 def test_a_seed_fixes_the_completions(trained: tuple[Pipeline, Run]) -> None:
