@@ -166,6 +166,14 @@ def test_a_folder_of_another_recipe_is_left_alone(invoke: Invoke, recipe: Path, 
     assert (folder / "metrics.jsonl").read_bytes() == before
 
 
+def test_a_file_is_no_run_folder_and_an_empty_name_no_recipe(invoke: Invoke, recipe: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("precious")
+    result = invoke("run", recipe, "-o", tmp_path / "file")
+    assert (result.exit_code, (tmp_path / "file").read_text()) == (2, "precious")
+    assert f"{tmp_path / 'file'} is a file" in result.stderr
+    assert "the name of the recipe is empty" in invoke("run", "").stderr
+
+
 def test_a_folder_that_cannot_be_made(invoke: Invoke, recipe: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     result = invoke("run", recipe, "-o", tmp_path / "file" / "run")

@@ -182,7 +182,7 @@ def evaluate(
         refuse_what_it_says(click.get_current_context())
     elif sum(one is not None for one in (recipe, corpus, benchmark)) != 1:
         raise click.UsageError(
-            "name what to evaluate on: either --recipe RECIPE or --corpus NAME or --benchmark NAME or --suite NAME"
+            "name what to evaluate on, one of it: --recipe RECIPE, --corpus NAME, --benchmark NAME or --suite NAME"
         )
     if benchmark is not None and split is not None:
         raise click.UsageError("--split goes with --recipe and --corpus; a benchmark says which tasks are its own")

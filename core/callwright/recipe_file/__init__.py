@@ -481,6 +481,8 @@ def find_recipe(name: str) -> Path:
         return shipped[name]
     if path.suffix == ".toml" and path.parent != Path() and path.stem in shipped and path.parent.name == "recipes":
         return shipped[path.stem]
+    if not name:
+        raise RecipeError("the name of the recipe is empty: give a file, or a recipe that ships, such as tier-mini")
     if path.is_dir():
         raise RecipeError(f"{name} is a folder; a recipe is a TOML file")
     if (near := near_path(path)) and (path.suffix == ".toml" or path.parent != Path()):

@@ -134,5 +134,5 @@ def engine_of(sampler: Any, temperature: float) -> Any:
         raise UsageError(f"a gateway takes a sampler itself, not its name: callwright.sampler({sampler!r}, …)")
     raise UsageError(
         f"the sampler {getattr(sampler, 'name', sampler)!r} keeps no token ids, so nothing that it writes could be "
-        "trained on; take 'local-model' or 'vllm', or Upstream(server) to record without loss"
+        "trained on; take 'local-model' or 'vllm', or to record without loss 'openai' (Upstream(server) in Python)"
     )

@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from attrs import asdict, frozen
 
-from callwright.errors import RunError
+from callwright.errors import FolderTaken, RunError
 
 try:
     import fcntl
@@ -92,9 +92,11 @@ class Owner:
 def owned(folder: Path, what: str = "folder") -> Iterator[Owner | None]:
     """Hold the lock of a folder, which is made if need be. Gives the owner that died without letting go, if one did.
 
-    Raises :class:`callwright.errors.RunError` if another process holds it, or may hold it, or if the folder cannot be
-    written; the message names the process and says what to do.
+    Raises :class:`callwright.errors.FolderTaken` for a file, and :class:`callwright.errors.RunError` if another process
+    holds it, or may hold it, or if the folder cannot be written; the message names the process and says what to do.
     """
+    if folder.is_file():
+        raise FolderTaken(f"{folder} is a file, so that it can be no {what}; choose another folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

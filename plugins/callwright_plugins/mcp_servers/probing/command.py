@@ -87,7 +87,7 @@ def _drawn(report: Report) -> str:
     lines = [
         f"{report.server or 'a server without a name'} {report.version}, protocol {report.protocol}: {report.tools} "
         f"tools, {report.declared_read_only} declare that they read only",
-        f"{report.calls} calls were made",
+        "1 call was made" if report.calls == 1 else f"{report.calls} calls were made",
         "",
         "Isolation",
     ]
