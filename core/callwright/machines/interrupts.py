@@ -8,14 +8,16 @@ with answered():                # the command line does this once
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import FrameType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import asyncio
 
 #: What ends a command, where the system has it: Ctrl-C, a scheduler's word, a terminal that went away.
 ENDING: Final = tuple(
@@ -190,6 +192,8 @@ def heard_by_loop() -> Iterator[asyncio.Future[int]]:
     A server that answers a request just then would swallow it. A second signal is answered at once. Outside of the main
     thread, and where an event loop hears no signals, nothing changes, and the future has no result.
     """
+    import asyncio  # which commands without a loop do not load
+
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[int] = loop.create_future()
     before: dict[int, Any] = {}

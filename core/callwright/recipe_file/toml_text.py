@@ -43,15 +43,6 @@ def write_toml(data: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> str:
     return "".join(lines)
 
 
-def flat(data: Mapping[str, Any], within: str = "", mark: str = ".") -> dict[str, Any]:
-    """Nested tables as one, with the path of each value as its name: ``algorithm.kl_weight``."""
-    found: dict[str, Any] = {}
-    for key, value in data.items():
-        name = f"{within}{mark}{key}" if within else str(key)
-        found |= flat(value, name, mark) if isinstance(value, Mapping) else {name: value}
-    return found
-
-
 def _toml_key(key: str) -> str:
     return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _toml_string(key)
 

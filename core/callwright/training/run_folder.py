@@ -23,7 +23,6 @@ from callwright.errors import DataError, FolderTaken, RunError, cannot_read, nea
 from callwright.language.long_numbers import json_line, json_value
 from callwright.language.strict_json import kind
 from callwright.machines.redaction import redacted_value
-from callwright.recipe_file.toml_text import flat
 
 if TYPE_CHECKING:
     from callwright.plugins import Registry
@@ -259,3 +258,12 @@ def _differing(recipe: Path, text: str) -> str:
     keys = sorted(key for key in {*there, *here} if there.get(key) != here.get(key))
     more = f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
     return f" (it differs in {', '.join(keys[:_NAMED])}{more})" if keys else ""
+
+
+def flat(data: Mapping[str, Any], within: str = "", mark: str = ".") -> dict[str, Any]:
+    """Nested tables as one, with the path of each value as its name: ``algorithm.kl_weight``."""
+    found: dict[str, Any] = {}
+    for key, value in data.items():
+        name = f"{within}{mark}{key}" if within else str(key)
+        found |= flat(value, name, mark) if isinstance(value, Mapping) else {name: value}
+    return found

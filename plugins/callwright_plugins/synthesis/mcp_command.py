@@ -118,7 +118,7 @@ def mcp_(
         raise UsageError(f"no task is left of {server['command']}; {folder / 'report.html'} says why")
     corpus = ["file=" + str(file), "trust=true"]
     exported = [part for one in corpus for part in ("--corpus-option", one)]
-    _run(ctx, "tasks export", ["tasks", *exported, "--format", "openai", "-o", str(output / _CHATS)])
+    _run(ctx, "tasks export", ["tasks", *exported, "--format", "openai", "-o", str(output / _CHATS), "--overwrite"])
     _write(output / _RECIPE, write_toml(_recipe(output, file, left)))
     held = sum(left.splits.values()) - left.splits[left.learnt]
     click.echo(f"{sum(left.splits.values()):,} tasks, {held:,} of them held out")

@@ -341,7 +341,7 @@ def test_a_folder_of_another_suite_is_refused(evaluate: Callable[..., Result], t
     out = tmp_path / "out"
     assert evaluate("--limit", "3", "-o", out).exit_code == 0
     other = evaluate("--limit", "4", "-o", out)
-    assert other.exit_code == 1
+    assert other.exit_code == 2
     assert "other settings (limit)" in other.stderr
     (tmp_path / "two.toml").write_text(SUITE.replace("12.5", "13.5"))
     assert "other settings (sha256)" in evaluate("--limit", "3", "-o", out).stderr

@@ -12,8 +12,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
-from callwright.recipe_file.toml_text import flat as flat
 from callwright.training.run_folder import Run
+from callwright.training.run_folder import flat as flat
 
 #: What stands in a row of a table. Texts are Unicode that can be encoded, and at most 20,000 characters long.
 Cell = str | float | bool | None

@@ -286,7 +286,7 @@ def test_wrong_options_name_their_place(override: str, message: str, make_pipeli
     [
         ('model={path="/nowhere"}', "--set model=.*not a Hugging Face model directory"),
         ("model={}", "--set model={}: .*either path"),
-        ("model.tiny.width=30", "small.toml:15: .*width 30 is not a multiple"),
+        ("model.tiny.width=30", "small.toml:15 with --set model.tiny.width=30: .*width 30 is not a multiple"),
         ("model.tiny.widht=30", "--set model.tiny.widht=30: .*'widht'. Did you mean 'width'"),
         ("model.tiny.heads=0", "--set model.tiny.heads=0: .*greater than or equal to 1"),
         ('model={tiny={}, path="x"}', "--set model=.*either path"),

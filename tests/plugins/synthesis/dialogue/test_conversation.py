@@ -238,4 +238,4 @@ def test_words_of_the_assistant_that_are_not_valid_are_replaced_in_the_end() -> 
     task = made(asks, materials=taught(answer))
     question = voice_of(DEPOT, MATERIALS.registry).replies.read(task.facts["gold"][0]["say"])
     assert question is not None
-    assert question.titles == ("pin",), "a question that the user would not hear is none"
+    assert question.titles == ("PIN",), "a question that the user would not hear is none"
