@@ -182,7 +182,7 @@ def evaluate(
         refuse_what_it_says(click.get_current_context())
     elif sum(one is not None for one in (recipe, corpus, benchmark)) != 1:
         raise click.UsageError(
-            "name what to evaluate on, one of it: --recipe RECIPE, --corpus NAME, --benchmark NAME or --suite NAME"
+            "name one thing to evaluate on: --recipe RECIPE, --corpus NAME, --benchmark NAME or --suite NAME"
         )
     if benchmark is not None and split is not None:
         raise click.UsageError("--split goes with --recipe and --corpus; a benchmark says which tasks are its own")

@@ -65,8 +65,8 @@ def test_a_recipe_names_corpus_form_and_sampler(invoke: Invoke, recipe: Path) ->
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        ((), 2, "either --recipe RECIPE or --corpus NAME"),
-        ((*SUMS, "--recipe", "x"), 2, "either --recipe RECIPE or --corpus NAME"),
+        ((), 2, "name one thing to evaluate on: --recipe RECIPE, --corpus NAME"),
+        ((*SUMS, "--recipe", "x"), 2, "name one thing to evaluate on: --recipe RECIPE, --corpus NAME"),
         (SUMS, 2, "name what makes the completions: --sampler NAME"),
         ((*SUMS, "--sampler", "golt"), 2, "error: There is no sampler named 'golt'. Did you mean 'gold'?"),
         ((*SUMS, "--sampler", "gold", "--split", "test"), 2, "no split 'test'; choose one with --split: train, valid"),

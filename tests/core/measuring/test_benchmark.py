@@ -243,7 +243,7 @@ def test_tasks_go_out_without_what_is_right(app: App, tmp_path: Path) -> None:
     [
         (("evaluate", "--benchmark", "smal", "--sampler", "gold"), "Did you mean 'small'"),
         (("evaluate", "--benchmark", "small:7", "--sampler", "gold"), "small has no version '7'"),
-        (("evaluate", "--benchmark", "small", "--corpus", "x", "--sampler", "gold"), "name what to evaluate on"),
+        (("evaluate", "--benchmark", "small", "--corpus", "x", "--sampler", "gold"), "name one thing to evaluate on"),
         (("evaluate", "--benchmark", "small", "--split", "x", "--sampler", "gold"), "--split goes with"),
         (("benchmark", "show", "small", "--data", "x"), "no option of the benchmark 'small' named 'data'"),
     ],
