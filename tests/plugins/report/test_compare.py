@@ -67,6 +67,19 @@ def test_two_evaluations_side_by_side(
         assert (again / name).read_bytes() == (out / name).read_bytes()
 
 
+def test_verdicts_that_were_edited_are_told_of(invoke: Callable[..., Result], folders: tuple[Path, Path]) -> None:
+    weak, strong = folders
+    assert "not as it was written" not in invoke("compare", weak, strong).stderr
+    file = strong / "verdicts.jsonl"
+    lines = file.read_text().splitlines(keepends=True)
+    edited = {**json.loads(lines[2]), "answer": not json.loads(lines[2])["answer"]}
+    file.write_text("".join([*lines[:2], json.dumps(edited) + "\n", *lines[3:]]))
+    done = invoke("compare", weak, strong)
+    assert done.exit_code == 0
+    assert f"{strong}: verdicts.jsonl, line 3: not as it was written" in done.stderr
+    assert f"callwright doctor {strong}" in done.stderr
+
+
 def test_text_of_a_model_cannot_leave_its_place(
     invoke: Callable[..., Result], folders: tuple[Path, Path], tmp_path: Path
 ) -> None:

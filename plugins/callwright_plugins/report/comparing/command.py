@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from callwright.commands.options import json_option
+from callwright.commands.safe_text import say
 
 if TYPE_CHECKING:
     from callwright.measuring.comparison import Board, Comparison
@@ -37,8 +38,9 @@ def compare(
     """
     from callwright.errors import DataError
     from callwright.measuring.comparison import board_of
-    from callwright.measuring.folders import read_evaluated
+    from callwright.measuring.folders import VERDICTS, read_evaluated
     from callwright.measuring.templates import template_named
+    from callwright.training.ledger.row_digests import DigestedRows
     from callwright.training.run_folder import write_atomically
     from callwright.training.summary import check_groups
     from callwright_plugins.report.comparing.page import render
@@ -52,6 +54,8 @@ def compare(
     for one in evaluations:
         if not one.verdicts:
             raise DataError(f"{one.path} holds no verdict yet")
+        if (damage := DigestedRows(one.path / VERDICTS).damage()) is not None:
+            say(f"{one.path}: {VERDICTS}, {damage}. What follows counts what is there; callwright doctor {one.path}")
         check_groups(keys, one.verdicts)
     board = board_of(evaluations, keys)
     if output is not None:
