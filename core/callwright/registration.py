@@ -206,6 +206,7 @@ def check_options(what: str, factory: Any, options: Mapping[str, Any], others: I
             and parameter.name in known
             and parameter.name not in options
         ):
-            flag = ", the folder of its files: --data DIR in a command" if parameter.name == "data" else ""
+            files = parameter.name == "data" and what.startswith(("the corpus ", "the benchmark "))
+            flag = ", the folder of its files: --data DIR in a command" if files else ""
             mistakes.append(UsageError(f"{what} needs the option {parameter.name!r}{flag}"))
     raise_together(mistakes)

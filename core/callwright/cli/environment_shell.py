@@ -80,7 +80,7 @@ def shell(
                 break
             reading.run(line)
     finally:
-        reading.session.close()
+        reading.close()
 
 
 def _lines(prompt: str, interactive: bool) -> Iterable[str]:
@@ -140,7 +140,21 @@ class Shell:
         draw_outcome(outcome, self.session.diff(forked) if told else {})
         self._hear(outcome.value)
         if forked is not None and outcome.executed and forked.digest() != self.session.digest():
-            self.before = forked
+            self._keep(forked)
+        elif forked is not None:
+            forked.close()
+
+    def _keep(self, forked: Any) -> None:
+        """What ``:undo`` goes back to. The one before is closed: a session may be a process of a server."""
+        if self.before is not None:
+            self.before.close()
+        self.before = forked
+
+    def close(self) -> None:
+        """Give back the sessions."""
+        for session in (self.before, self.session):
+            if session is not None:
+                session.close()
 
     def _command(self, word: str, *rest: str) -> None:
         session = self.session
@@ -163,7 +177,8 @@ class Shell:
         elif word == ":undo":
             if self.before is None:
                 raise UsageError("there is nothing to take back")
-            self.session, self.before = self.before, None
+            undone, self.session, self.before = self.session, self.before, None
+            undone.close()
         elif word == ":reset":
             session.reset(*rest[:1])
         elif word in (":user", ":wait"):
@@ -194,7 +209,7 @@ class Shell:
         else:
             self.session.elapse(int(seconds))
         draw_diff(self.session.diff(forked))
-        self.before = forked
+        self._keep(forked)
 
     def _tools(self, name: str | None = None) -> None:
         from callwright.cli.environments import draw_tool, draw_tools

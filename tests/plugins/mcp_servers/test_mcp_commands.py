@@ -269,9 +269,11 @@ def test_the_configuration_keeps_limits(run: Any) -> None:
     assert json.loads(done.stdout)["mcpServers"]["shelf"]["args"][-4:] == words
 
 
-def test_a_tool_of_a_server_is_called_and_tried_in_the_shell(here: Any, servers: Path) -> None:
+@pytest.mark.parametrize("words", [("call", "mcp", "echo", "--arg", "text=hello"), ("shell", "mcp")])
+def test_a_tool_of_a_server_is_called_once_and_in_the_shell(words: tuple[str, ...], run: Any, servers: Path) -> None:
     """Sessions of servers fork and do not say what changed."""
     option = f"command={json.dumps([sys.executable, str(servers / 'misbehaving_server.py'), 'plain'])}"
-    done = here("env", "call", "mcp", "echo", "--option", option, "--arg", "text=hello")
-    assert done.exit_code == 0, done.output
+    done = run("env", *words, "--option", option, input='echo text=hello\necho text="and again"\n')
+    assert done.returncode == 0, done.stderr
     assert "hello" in done.stdout
+    assert "error" not in done.stderr

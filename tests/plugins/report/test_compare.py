@@ -78,6 +78,10 @@ def test_verdicts_that_were_edited_are_told_of(invoke: Callable[..., Result], fo
     assert done.exit_code == 0
     assert f"{strong}: verdicts.jsonl, line 3: not as it was written" in done.stderr
     assert f"callwright doctor {strong}" in done.stderr
+    file.write_text("".join(lines[:-1]))
+    assert "line 60: missing" in invoke("compare", weak, strong).stderr
+    (strong / "evaluation.json").unlink()  # of one that was killed a digest may have come before its row
+    assert "missing" not in invoke("compare", weak, strong).stderr
 
 
 def test_text_of_a_model_cannot_leave_its_place(

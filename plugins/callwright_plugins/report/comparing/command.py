@@ -38,7 +38,7 @@ def compare(
     """
     from callwright.errors import DataError
     from callwright.measuring.comparison import board_of
-    from callwright.measuring.folders import VERDICTS, read_evaluated
+    from callwright.measuring.folders import RESULT, VERDICTS, read_evaluated
     from callwright.measuring.templates import template_named
     from callwright.training.ledger.row_digests import DigestedRows
     from callwright.training.run_folder import write_atomically
@@ -54,7 +54,9 @@ def compare(
     for one in evaluations:
         if not one.verdicts:
             raise DataError(f"{one.path} holds no verdict yet")
-        if (damage := DigestedRows(one.path / VERDICTS).damage()) is not None:
+        damage = DigestedRows(one.path / VERDICTS).damage()
+        finished = (one.path / RESULT).exists()  # one that is killed may have digests of rows that it did not write
+        if damage is not None and (finished or not damage.missing):
             say(f"{one.path}: {VERDICTS}, {damage}. What follows counts what is there; callwright doctor {one.path}")
         check_groups(keys, one.verdicts)
     board = board_of(evaluations, keys)
