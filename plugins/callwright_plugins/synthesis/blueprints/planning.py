@@ -56,6 +56,8 @@ _THRESHOLD: Final = 0.70
 _MARGIN: Final = 1.15
 #: How many other environments this one is made one with, for conversations over two.
 _PARTNERS: Final = 2
+#: How many of the failures that were planned least are tried in one world.
+_RANKED: Final = 3
 #: In how many worlds a failure is sought before it is taken as its witness has it.
 _ELSEWHERE: Final = 2
 
@@ -289,17 +291,23 @@ class _Planner:
             unfit = (cell in repaired) != (kind == "recovered")
             return coverage.cells[cell], unfit, coverage.tried[cell], self.rng.random()
 
-        ranked = sorted(self._cells(), key=rank)
-        for cell in ranked[:3]:
-            literally = self.coverage.tried[cell] >= _ELSEWHERE
-            if literally:
-                shape = self.repertoire.failures[cell]
-                wisher = Wisher(self.own, self.own.world(shape.world[1]), self.coverage, self.rng, self.fuller)
-            made = self._recovered(wisher, cell, literally) if kind == "recovered" else None
-            made = made or (self._failing(wisher, cell, literally) if self.knobs.failing else None)
-            if made is not None:
-                return made
-            self.coverage.tried[cell] += 1
+        ranked = sorted(self._cells(), key=rank)[:_RANKED]
+        # What this world does not let be made up for, another cell may: one is given up on only where none is.
+        ways = [self._recovered] if kind == "recovered" else []
+        if self.knobs.failing:
+            ways.append(self._failing)
+        for way in ways:
+            for cell in ranked:
+                literally = self.coverage.tried[cell] >= _ELSEWHERE
+                there = wisher
+                if literally:
+                    world = self.own.world(self.repertoire.failures[cell].world[1])
+                    there = Wisher(self.own, world, self.coverage, self.rng, self.fuller)
+                made = way(there, cell, literally)
+                if made is not None:
+                    return made
+                if way is ways[-1]:  # not to be had here at all
+                    self.coverage.tried[cell] += 1
         return None
 
     def _failing(self, wisher: Wisher, cell: Pair, literally: bool) -> Blueprint | None:

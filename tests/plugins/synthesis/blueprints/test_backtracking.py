@@ -106,9 +106,10 @@ def binders(knowledge: Knowledge, seeds: range) -> Iterator[tuple[Binder, Any, S
 
 def test_a_tool_whose_arguments_have_to_agree_is_in_as_many_conversations_as_others(knowledge: Knowledge) -> None:
     knobs = Knobs(distractors=0, several_servers=0)
-    blueprints = plan_blueprints(Materials(ferries(), 0, 80), knowledge, knobs)
-    assert coverage_of([one for one in blueprints if not one.recovers[0]])["rebook_ticket"] >= 20
-    assert plan_blueprints(Materials(ferries(), 0, 80), knowledge, knobs) == blueprints
+    found = [plan_blueprints(Materials(ferries(), seed, 80), knowledge, knobs) for seed in range(4)]
+    counts = [coverage_of([one for one in some if not one.recovers[0]])["rebook_ticket"] for some in found]
+    assert sum(counts) >= 4 * 20, counts
+    assert plan_blueprints(Materials(ferries(), 0, 80), knowledge, knobs) == found[0]
 
 
 def test_backtracking_fills_what_whole_tries_hardly_ever_do(knowledge: Knowledge) -> None:

@@ -190,15 +190,14 @@ def test_shares_are_exact(meetings: tuple[Environment, Knowledge, list[Blueprint
 
 
 def test_tools_edges_and_failures_are_covered(meetings: tuple[Environment, Knowledge, list[Blueprint]]) -> None:
-    environment, knowledge, blueprints = meetings
+    _, knowledge, blueprints = meetings
     called = coverage_of(blueprints)
     assert all(called[tool] >= 10 for tool in knowledge.explored.witnesses)
     cells = {(tool, code) for tool, codes in knowledge.explored.failures.items() for code in codes}
     assert {one.recovers for one in blueprints if one.recovers[0]} == cells
     pairs = {(s.calls[i].tool, s.calls[j].tool) for one in blueprints for s in one.stages for i, j in s.edges}
     assert len(pairs & set(knowledge.graph.pairs())) >= 0.95 * len(knowledge.graph.pairs())
-    more = planned(environment, knowledge, COUNT, seed=1)
-    recoveries = {failing.recovery for one in (*blueprints, *more) for stage in one.stages for failing in stage.failing}
+    recoveries = {failing.recovery for one in blueprints for stage in one.stages for failing in stage.failing}
     assert recoveries == {"parameters", "tool", "give up"}
 
 
