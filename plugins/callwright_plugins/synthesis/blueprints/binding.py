@@ -113,6 +113,15 @@ class Binder:
         self.about.update(entities_of(bound))
         self.heard += [one for one in bound.made if one.outcome.executed]
 
+    def so_far(self) -> tuple[dict[Key, None], int]:
+        """What the conversation has in it, for :meth:`back_to`."""
+        return dict(self.about), len(self.heard)
+
+    def back_to(self, mark: tuple[dict[Key, None], int]) -> None:
+        """Forget the calls that were taken up since :meth:`so_far`."""
+        self.about = dict(mark[0])
+        del self.heard[mark[1] :]
+
     def arguments(self, shape: Shape) -> dict[str, Any] | None:
         """Arguments for a shape of one call, without making it; ``None`` where nothing fits."""
         if len(shape.steps) != 1 or any(not self._may_be(one) for one in shape.variables):

@@ -58,6 +58,10 @@ _MARGIN: Final = 1.15
 _PARTNERS: Final = 2
 #: How many of the failures that were planned least are tried in one world.
 _RANKED: Final = 3
+#: The turns of the assistant that a turn of the user takes at least: a call, and an answer.
+_SHORTEST: Final = 2
+#: How often one call is sought where what was drawn takes more turns than there is room for.
+_SHORTER: Final = 3
 #: In how many worlds a failure is sought before it is taken as its witness has it.
 _ELSEWHERE: Final = 2
 
@@ -227,23 +231,42 @@ class _Planner:
         stage = stage_of(wishes, wisher.repertoire.tools, before, wisher.repertoire.needs)
         return stage if stage.asked.calls and wisher.venue.sayable(stage.asked) else None
 
-    def _talk(self, wisher: Wisher, session: Any, count: int) -> tuple[list[Stage], Any, int] | None:
+    def _talk(self, wisher: Wisher, session: Any, count: int, spent: int = 0) -> tuple[list[Stage], Any, int] | None:
+        """So many turns of the user, the session after them, and their goals; ``spent`` are turns of the assistant that
+        the rest of the conversation takes.
+        """
         stages: list[Stage] = []
         goals = 0
-        for _ in range(count):
-            found = self._wishes(wisher, session)
+        room = self.knobs.assistant_turns - spent
+        for later in reversed(range(count)):
+            found = self._turn(wisher, session, room - _SHORTEST * later)
             if found is None:
                 return None
-            stage = self._stage(wisher, found[0], session)
-            if stage is None:
-                return None
+            stage, session, more = found
             stages.append(stage)
-            session, goals = found[1], goals + found[2]
+            goals += more
+            room -= assistant_turns(stage)
         return stages, session, goals
+
+    def _turn(self, wisher: Wisher, session: Any, room: int) -> tuple[Stage, Any, int] | None:
+        """A turn of the user for which the assistant has so many; one call where what was drawn first takes more."""
+        too_long: set[str] = set()
+        for _ in range(_SHORTER + 1):
+            before = wisher.binder.so_far()
+            found = _one_wish(wisher, session, too_long) if too_long else self._wishes(wisher, session)
+            stage = self._stage(wisher, found[0], session) if found is not None else None
+            if found is None or stage is None:
+                return None
+            if assistant_turns(stage) <= room:
+                return stage, found[1], found[2]
+            wisher.binder.back_to(before)
+            too_long.add(stage.calls[-1].tool)
+        return None
 
     def _task(self, wisher: Wisher, irrelevant: bool) -> Blueprint | None:
         turns = self._turns()
-        found = self._talk(wisher, wisher.world.session, turns - 1 if irrelevant and turns > 1 else turns)
+        talked = turns - 1 if irrelevant and turns > 1 else turns
+        found = self._talk(wisher, wisher.world.session, talked, spent=int(irrelevant))
         if found is None:
             return None
         stages, after, goals = found
@@ -278,7 +301,7 @@ class _Planner:
         if first is None:
             return None
         turns = self._turns()
-        talk = self._talk(wisher, other[1], turns - 1) if turns > 1 else ([], other[1], 0)
+        talk = self._talk(wisher, other[1], turns - 1, assistant_turns(first)) if turns > 1 else ([], other[1], 0)
         if talk is None or in_vain([first, *talk[0]], wisher.repertoire.tools, session, talk[1]):
             return None
         return self._blueprint(wisher, "task", [first, *talk[0]], goals=2 + talk[2])
@@ -319,7 +342,7 @@ class _Planner:
             return None
         wishes = found[0]
         if len(wishes) == 1 and turns > 1 and not literally:
-            talk = self._talk(wisher, session, turns - 1)
+            talk = self._talk(wisher, session, turns - 1, _SHORTEST * len(wishes))
             if talk is None:
                 return None
             before, session, _ = talk
@@ -345,7 +368,7 @@ class _Planner:
         if stage is None:
             return None
         turns = self._turns()
-        talk = self._talk(wisher, found[1], turns - 1) if turns > 1 else ([], found[1], 0)
+        talk = self._talk(wisher, found[1], turns - 1, assistant_turns(stage)) if turns > 1 else ([], found[1], 0)
         if talk is None:
             return None
         stages = [stage, *talk[0]]
@@ -355,7 +378,7 @@ class _Planner:
 
     def _missing(self, wisher: Wisher) -> tuple[Stage, str] | None:
         """A turn that can be met, and the tool that is hidden: one that it asks for, rather one that writes."""
-        found = self._talk(wisher, wisher.world.session, 1)
+        found = self._talk(wisher, wisher.world.session, 1, spent=1)
         if found is None:
             return None
         stage = found[0][0]
@@ -462,6 +485,12 @@ class _Planner:
         for place in marked(count, knobs.stripped, able, rng):
             blueprints[place] = evolve(blueprints[place], stripped=self.offering.stripped(blueprints[place]))
         return blueprints
+
+
+def _one_wish(wisher: Wisher, session: Any, without: set[str]) -> tuple[list[Wish], Any, int] | None:
+    """As :meth:`_Planner._wishes`: one call, of a tool that is not one of these."""
+    found = wisher.single(session, [tool for tool in wisher.repertoire.single if tool not in without])
+    return ([found[0]], found[1], 1) if found is not None else None
 
 
 def _compared(blueprint: Blueprint) -> list[Call]:

@@ -93,12 +93,13 @@ class Written:
 Template = Any
 
 
-#: Places that values may come from: one tuple for all variables of the same, by which what a world holds is looked up.
-_sources: dict[tuple[Place, ...], tuple[Place, ...]] = {}
+#: Places that values may come from, and states that things may be in: one tuple for all variables of the same, by which
+#: what a world holds is looked up.
+_known: dict[Any, Any] = {}
 
 
-def _the_same(sources: tuple[Place, ...]) -> tuple[Place, ...]:
-    return _sources.setdefault(sources, sources)
+def _the_same(stated: Any) -> Any:
+    return _known.setdefault(stated, stated)
 
 
 @frozen(slots=False)
@@ -110,7 +111,7 @@ class Variable:
 
     sources: tuple[Place, ...] = field(converter=_the_same)
     value: Any
-    state: tuple[tuple[Place, Key], ...] = ()
+    state: tuple[tuple[Place, Key], ...] = field(default=(), converter=_the_same)
     beside: tuple[int, ...] = ()
 
     @cached_property

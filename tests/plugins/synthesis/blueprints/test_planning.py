@@ -25,6 +25,9 @@ from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, Stage
 from callwright_plugins.synthesis.blueprints.knobs import Knobs, shared_out
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge, known
 from callwright_plugins.synthesis.blueprints.planning import coverage_of, plan_blueprints
+from callwright_plugins.synthesis.blueprints.repertoire import Repertoire
+from callwright_plugins.synthesis.blueprints.turns import assistant_turns
+from callwright_plugins.synthesis.blueprints.wishes import Coverage, Venue, Wisher
 from callwright_plugins.synthesis.graph.references import replaced
 from callwright_plugins.synthesis.language.grammar import Grammar
 
@@ -271,6 +274,36 @@ def test_knobs_at_nothing_leave_nothing() -> None:
     for one in made:
         assert (one.kind, one.distractors, one.stripped, one.hidden, one.recovers) == ("task", (), (), {}, ("", ""))
         assert [stage.information for stage in one.stages] == ["complete"]
+
+
+def test_where_there_is_no_room_for_a_chain_one_call_is_asked_for(meetings: tuple[Environment, Knowledge, Any]) -> None:
+    environment, knowledge, _ = meetings
+    wanted = dict.fromkeys(["parallel", "two_goals", "failing", "recoveries", "several_servers", "irrelevance"], 0.0)
+    wanted |= dict.fromkeys(["clarifications", "abstentions"], 0.0)
+    blueprints = planned(
+        environment, knowledge, 12, **wanted, chains=1.0, least_turns=2, most_turns=2, assistant_turns=4
+    )
+    assert len(blueprints) == 12
+    assert {len(one.stages) for one in blueprints} == {2}
+    assert {assistant_turns(stage) for one in blueprints for stage in one.stages} == {2}
+
+
+def test_what_was_taken_back_is_not_spoken_of(parcels: tuple[Environment, Knowledge, Any]) -> None:
+    environment, knowledge, _ = parcels
+    venue = Venue(Repertoire(environment, knowledge), "", Random(1), 25, default_registry())
+    try:
+        wisher = Wisher(venue, venue.next_world(), Coverage(), Random(2))
+        first = wisher.single(wisher.world.session)
+        assert first is not None
+        mark = wisher.binder.so_far()
+        about, heard = list(wisher.binder.about), list(wisher.binder.heard)
+        for _ in range(5):
+            assert wisher.single(first[1]) is not None
+        assert len(wisher.binder.heard) > len(heard)
+        wisher.binder.back_to(mark)
+        assert (list(wisher.binder.about), wisher.binder.heard) == (about, heard)
+    finally:
+        venue.close()
 
 
 def test_confusable_tools_are_alike(meetings: tuple[Environment, Knowledge, list[Blueprint]]) -> None:
