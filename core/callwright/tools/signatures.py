@@ -9,6 +9,7 @@ import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Annotated, Any
 
 from callwright.errors import UsageError
@@ -65,12 +66,28 @@ def argument_model(function: Callable[..., Any], tool: str) -> tuple[Any, dict[s
         return create_model(tool, __config__=ConfigDict(extra="forbid"), **fields), names, frozenset(filled)
 
 
-def parameters_schema(function: Callable[..., Any], tool: str) -> dict[str, Any]:
-    """The JSON Schema of a function's arguments. Raises :class:`callwright.UsageError` where there is none."""
+def parameters_schema(
+    function: Callable[..., Any], tool: str, descriptions: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Any]:
+    """The JSON Schema of a function's arguments. ``descriptions`` are for those that their annotations do not describe.
+
+    Raises :class:`callwright.UsageError` where there is none.
+    """
     model, _, _ = argument_model(function, tool)
     with _told(tool, lambda: _refused_parameter(function)):
         schema: dict[str, Any] = model.model_json_schema()
-        return schema
+    if descriptions:
+        _describe(schema.get("properties", {}), descriptions)
+    return schema
+
+
+def _describe(properties: dict[str, Any], descriptions: Mapping[str, str]) -> None:
+    from callwright.tools.descriptions import tidied
+
+    for name, schema in properties.items():
+        # That of a class which the schema refers to says what such a thing is, and not what it is here.
+        if descriptions.get(name) and "description" not in tidied(schema):
+            properties[name] = {"description": descriptions[name], **schema}
 
 
 def result_schema(returned: Any, tool: str) -> dict[str, Any] | None:

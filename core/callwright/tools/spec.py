@@ -303,9 +303,11 @@ def tool(
     result_field: str | None = None,
     **annotations: Any,
 ) -> Any:
-    """Turn a typed function into a tool: schemas from the annotations, description from the docstring.
+    """Turn a typed function into a tool: schemas from the annotations, descriptions from the docstring.
 
-    A positional-only first parameter receives the session's state and is not part of the schema. An ``async def``
+    Parameters that no ``Field(description=…)`` describes are described by the docstring's section on them (``Args:`` as
+    Google has it, ``Parameters`` as NumPy has it, or ``:param x:``), which the tool's own description is without. A
+    positional-only first parameter receives the session's state and is not part of the schema. An ``async def``
     function is awaited in an event loop of its own thread, and cancelled when it is over its time limit. Raises
     :class:`callwright.UsageError` for a parameter without annotation, for a type of which there is no schema, and for
     an async generator.
@@ -318,6 +320,7 @@ def tool(
 
     def wrap(target: Callable[..., Any]) -> FunctionTool:
         from callwright.tools.descriptions import flowing, tidied
+        from callwright.tools.docstrings import described
         from callwright.tools.schema_dialects import inline_definitions
 
         if isinstance(target, FunctionTool):
@@ -333,13 +336,14 @@ def tool(
         positional = [p for p in signature.parameters.values() if p.kind is inspect.Parameter.POSITIONAL_ONLY]
         if len(positional) > 1:
             raise UsageError(f"tool {tool_name!r}: only the first parameter, the state, may be positional-only")
-        parameters = tidied(inline_definitions(parameters_schema(target, tool_name)))
+        said = described(inspect.getdoc(target) or "")
+        parameters = tidied(inline_definitions(parameters_schema(target, tool_name, said.parameters)))
         returned = result_schema(signature.return_annotation, tool_name)
         result = None if returned is None else tidied(inline_definitions(returned))
         annotations["sensitive"] = bool(annotations.get("sensitive")) or holds_mark(parameters, SENSITIVE)
         spec = ToolSpec(
             name=tool_name,
-            description=flowing(description or inspect.getdoc(target) or ""),
+            description=flowing(description or said.text),
             parameters=parameters,
             result=result,
             result_field=result_field,
