@@ -13,6 +13,7 @@ from attrs import evolve, field, frozen
 from callwright.errors import DataError, UnknownName, UsageError
 from callwright.machines.awaiting import finished
 from callwright.pickling import cannot_be_found, fields_of, named
+from callwright.tools.foreign_values import in_python
 from callwright.tools.reading import SENSITIVE, holds_mark, without_marks
 from callwright.tools.signatures import argument_model, parameters_schema, result_schema, result_writer, signature_of
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from callwright.tools.compiled import CompiledTool
 
 OPEN_OBJECT: dict[str, Any] = {"type": "object", "properties": {}}
+#: Results that are JSON as they are.
+_PLAIN: Final = frozenset({type(None), str, int, float, bool})
 #: What :func:`tool` is told of a function beside what it is called.
 ANNOTATIONS: Final = (
     "read_only", "destructive", "idempotent", "discovery", "sensitive", "hidden", "cost", "latency", "irreversible",
@@ -252,7 +255,7 @@ class FunctionTool:
         if type(result) is CoroutineType:
             result = finished(result)
         if result is None or isinstance(result, str | int | float | bool):
-            return result
+            return result if type(result) in _PLAIN else in_python(result)  # some of NumPy's numbers are floats
         return self._result(result)
 
 

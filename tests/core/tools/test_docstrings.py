@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 import callwright as cw
+from callwright.tools import FunctionTool
 from callwright.tools.docstrings import described, unknown_parameters
 
 
@@ -69,7 +70,7 @@ def restructured(amount: float, to: str = "") -> bool:
     return True
 
 
-def descriptions(tool: cw.FunctionTool) -> dict[str, str]:
+def descriptions(tool: FunctionTool) -> dict[str, str]:
     return {
         name: schema["description"]
         for name, schema in tool.spec.parameters["properties"].items()
