@@ -15,6 +15,10 @@ _KINDS: Final = frozenset("biufUTO")
 _TORCH_NUMBERS: Final = ("torch.bool", "torch.int", "torch.uint", "torch.float", "torch.bfloat")
 
 
+class TooManyNumbers(Exception):
+    """An array is larger than a result may be; whoever called the tool that way is charged with it."""
+
+
 def is_foreign(value: Any) -> bool:
     """Whether a value is one of NumPy or PyTorch."""
     return type(value).__module__.partition(".")[0] in _LIBRARIES
@@ -23,8 +27,8 @@ def is_foreign(value: Any) -> bool:
 def in_python(value: Any) -> Any:
     """The same with values of NumPy and PyTorch made Python's, wherever they stand in lists, dictionaries and sets.
 
-    Raises :class:`TypeError` for those that are no numbers, texts or dates, and :class:`callwright.ToolError`
-    (``result_too_large``) for more numbers than any result may have.
+    Raises :class:`TypeError` for those that are no numbers, texts or dates, and :class:`TooManyNumbers` for more than
+    any result may have.
     """
     kind = type(value)
     if kind is dict:
@@ -52,9 +56,7 @@ def _converted(value: Any) -> Any:
         raise no_json(value)
     count = value.size if not callable(getattr(value, "size", None)) else value.numel()
     if count > _MOST_MEMBERS:
-        from callwright.tools.spec import ToolError
-
-        raise ToolError("result_too_large", f"the result holds {count:,} numbers; the most are {_MOST_MEMBERS:,}")
+        raise TooManyNumbers(f"the result holds {count:,} numbers; the most are {_MOST_MEMBERS:,}")
     kind = getattr(dtype, "kind", None)
     if kind is None:
         if not str(dtype).startswith(_TORCH_NUMBERS):

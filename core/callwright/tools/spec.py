@@ -13,7 +13,7 @@ from attrs import evolve, field, frozen
 from callwright.errors import DataError, UnknownName, UsageError
 from callwright.machines.awaiting import finished
 from callwright.pickling import cannot_be_found, fields_of, named
-from callwright.tools.foreign_values import in_python
+from callwright.tools.foreign_values import TooManyNumbers, in_python
 from callwright.tools.reading import SENSITIVE, holds_mark, without_marks
 from callwright.tools.signatures import argument_model, parameters_schema, result_schema, result_writer, signature_of
 
@@ -254,9 +254,12 @@ class FunctionTool:
         result = self.function(state, **values) if self.state else self.function(**values)
         if type(result) is CoroutineType:
             result = finished(result)
-        if result is None or isinstance(result, str | int | float | bool):
-            return result if type(result) in _PLAIN else in_python(result)  # some of NumPy's numbers are floats
-        return self._result(result)
+        try:
+            if result is None or isinstance(result, str | int | float | bool):
+                return result if type(result) in _PLAIN else in_python(result)  # some of NumPy's numbers are floats
+            return self._result(result)
+        except TooManyNumbers as error:
+            raise ToolError("result_too_large", str(error)) from None
 
 
 def _tool_named(module: str, qualified_name: str) -> FunctionTool:

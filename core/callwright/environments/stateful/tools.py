@@ -11,10 +11,11 @@ from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_orig
 from typing_extensions import is_typeddict
 
 from callwright.environments.calling import ReadyTool, ready
+from callwright.environments.sizes import TooLarge
 from callwright.environments.undeclared import holds_foreign
 from callwright.errors import UsageError
 from callwright.machines.awaiting import waited_for
-from callwright.tools.foreign_values import in_python
+from callwright.tools.foreign_values import TooManyNumbers, in_python
 from callwright.tools.spec import FunctionTool
 
 #: What may be added to the tools of an environment: sequences of tools. Where a registry makes the environment (a
@@ -47,6 +48,8 @@ def _giving_python(function: Callable[..., Any]) -> Callable[..., Any]:
             return in_python(result)
         except RecursionError:  # nested too deeply, or in a circle: told where sizes are
             return result
+        except TooManyNumbers as error:
+            raise TooLarge("result_too_large", str(error)) from None
 
     return call
 
