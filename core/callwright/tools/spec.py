@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, overload
 from attrs import evolve, field, frozen
 
 from callwright.errors import DataError, UnknownName, UsageError
+from callwright.language.strict_json import kind as json_kind
 from callwright.machines.awaiting import finished
 from callwright.pickling import cannot_be_found, fields_of, named
 from callwright.tools.foreign_values import TooManyNumbers, in_python
@@ -125,7 +126,7 @@ class ToolSpec:
         if not isinstance(name, str) or not name:
             raise DataError(f"{what} has no name: {str(definition)[:120]}")
         if parameters is not None and not isinstance(parameters, Mapping):
-            raise DataError(f"the parameters of tool {name!r} are not an object but {type(parameters).__name__}")
+            raise DataError(f"the parameters of tool {name!r} are not an object but {json_kind(parameters)}")
         index = result.get("index") if isinstance(result, Mapping) else None
         return cls(
             name=name,
