@@ -127,7 +127,7 @@ def test_an_evaluation_that_was_stopped_ends_in_the_same_bytes(invoke: Invoke, t
     [
         ("answer", 5, "'answer' is a number, expected true or false"),
         ("depth", "1", "'depth' is text, expected a whole number"),
-        ("task", None, "'task' is None"),
+        ("task", None, "'task' is null"),
     ],
 )
 def test_an_edited_verdict_is_named_with_its_line(
