@@ -185,6 +185,45 @@ def test_check_finds_what_is_wrong(broken: ModuleType) -> None:
     assert quick == {"hook callwright_samplers", "parser gone", "command no-command", "parser heavy"}
 
 
+MISDESCRIBED = '''
+import callwright as cw
+
+@cw.tool(read_only=True)
+def count(text: str) -> int:
+    """How many words a text has.
+
+    Args:
+        words: What to count.
+    """
+    return len(text.split())
+
+def words():
+    return cw.environment("words", tools=[count])
+
+TOOLS = [count]
+
+@cw.hookimpl
+def callwright_toolsets():
+    yield cw.Lazy("counting", "misdescribed:TOOLS", summary="counts")
+
+@cw.hookimpl
+def callwright_environments():
+    yield cw.Lazy("words", "misdescribed:words", summary="counts")
+'''
+
+
+def test_check_warns_of_parameters_that_only_a_docstring_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "misdescribed.py").write_text(MISDESCRIBED)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    registry = load_plugins(extra={"misdescribed": importlib.import_module("misdescribed")}, entry_points=False)
+    found = findings(registry, "misdescribed")
+    told = "the docstring of tool 'count' describes 'words', which is no parameter of it"
+    assert {(level, what) for level, what, message in found if message == told} == {
+        ("warning", "toolset counting"), ("warning", "environment words"),
+    }  # fmt: skip
+    assert "error" not in {level for level, _, _ in found}
+
+
 @pytest.mark.parametrize(
     ("text", "what", "message"),
     [

@@ -363,6 +363,8 @@ def _check_without_network(
     if kind in _NAMED and name != lazy.name:
         yield PluginFinding("error", lazy.plugin, what, f"calls itself {name!r}; it must have its registered name")
         return
+    for told in _misdescribed(kind, made):
+        yield PluginFinding("warning", lazy.plugin, what, told)
     kit = _kit()
     if kit is None:
         yield PluginFinding("ok", lazy.plugin, what)
@@ -379,6 +381,18 @@ def _check_without_network(
         yield PluginFinding("skipped", lazy.plugin, what, skipped, results)
     else:
         yield PluginFinding("ok", lazy.plugin, what, "on its stand-in" if lazy.stand_in else "", results)
+
+
+def _misdescribed(kind: str, made: Any) -> Iterator[str]:
+    """What docstrings of tools say of parameters that are none, which no model reads."""
+    from callwright.tools.docstrings import unknown_parameters
+    from callwright.tools.spec import FunctionTool
+
+    tools = made if kind == "toolset" else getattr(made, "functions", ()) if kind == "environment" else ()
+    for tool in tools if isinstance(tools, list | tuple) else ():
+        if isinstance(tool, FunctionTool) and (names := unknown_parameters(tool.function)):
+            which = ", ".join(map(repr, names))
+            yield f"the docstring of tool {tool.spec.name!r} describes {which}, which is no parameter of it"
 
 
 def read_expected(path: Path) -> dict[str, dict[str, str]]:

@@ -20,6 +20,7 @@ from callwright.environments.protocol import Outcome as Outcome
 from callwright.environments.protocol import Session as Session
 from callwright.environments.protocol import TakesAnything as TakesAnything
 from callwright.environments.rows import row as row
+from callwright.environments.sessions import opened as opened
 from callwright.environments.stateful.environment import Scenario as Scenario
 from callwright.environments.stateful.environment import StatefulEnvironment as StatefulEnvironment
 from callwright.environments.stateful.session import StatefulSession as StatefulSession

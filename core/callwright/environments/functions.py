@@ -97,6 +97,11 @@ class FunctionEnvironment(ByName, Environment):
         return self._specs
 
     @property
+    def functions(self) -> tuple[FunctionTool, ...]:
+        """The tools as functions."""
+        return tuple(self._functions.values())
+
+    @property
     def pure(self) -> bool:
         """False: nothing is known of what the functions do with their arguments."""
         return False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import CoroutineType
 from typing import Any, Final
 
@@ -71,6 +73,23 @@ def open_session(environment: Environment, scenario: str, seed: int) -> Session:
         waits = _WAITING[kind] = any(is_async(getattr(kind, name, None)) for name in ("call", "digest", "close"))
     opened: Session = AwaitedSession(session) if waits else session
     return opened
+
+
+@contextmanager
+def opened(environment: Environment, scenario: str = "", seed: int = 0) -> Iterator[Session]:
+    """A session for a ``with`` statement, closed at its end, whatever ends it::
+
+        with opened(environment, "typical", seed=3) as session:
+            session.call("list_accounts", {"customer_id": "C00001"})
+
+    Sessions have no ``with`` of their own, so that a third party's need nothing but the members of
+    :class:`callwright.environments.Session`. One with ``async`` methods is opened as one that waits for them.
+    """
+    session = open_session(environment, scenario, seed)
+    try:
+        yield session
+    finally:
+        session.close()
 
 
 def briefing_of(environment: Environment, scenario: str, seed: int) -> str:

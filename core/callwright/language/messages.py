@@ -80,10 +80,10 @@ def _parts(given: Any) -> str | tuple[Part, ...]:
     if isinstance(given, str):
         return given
     if not isinstance(given, list | tuple):
-        raise DataError(f"'content' is {_kind(given)}, expected text or a list of parts")
+        raise DataError(f"'content' is {kind(given)}, expected text or a list of parts")
     for place, part in enumerate(given):
         if not isinstance(part, str | Mapping):
-            raise DataError(f"'content[{place}]' is {_kind(part)}, expected a part: text or an object")
+            raise DataError(f"'content[{place}]' is {kind(part)}, expected a part: text or an object")
     return tuple(_part(part) for part in given) or ""
 
 
@@ -196,7 +196,7 @@ class Message(_Compact):
         if isinstance(message, cls):
             return message
         if not isinstance(message, Mapping):
-            raise DataError(f"a message is an object with 'role' and 'content', not {_kind(message)}")
+            raise DataError(f"a message is an object with 'role' and 'content', not {kind(message)}")
         given = {key: value for key, value in message.items() if value is not None}
         for key in given:
             if not isinstance(key, str):
@@ -245,15 +245,10 @@ def _copy(value: Any) -> Any:
     return [_copy(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def _kind(value: object) -> str:
-    plain = value is None or isinstance(value, bool | int | float | str | list | tuple | Mapping)
-    return kind(value) if plain else type(value).__name__
-
-
 def _text(given: Mapping[str, Any], key: str) -> str:
     value = given.get(key, "")
     if not isinstance(value, str):
-        raise DataError(f"{key!r} is {_kind(value)}, expected text")
+        raise DataError(f"{key!r} is {kind(value)}, expected text")
     return value
 
 
@@ -267,7 +262,7 @@ def _content_of(given: Mapping[str, Any]) -> str | tuple[Part, ...]:
 
 def _calls_of(given: Any) -> list[ToolCall]:
     if not isinstance(given, list | tuple):
-        raise DataError(f"'tool_calls' is {_kind(given)}, expected a list")
+        raise DataError(f"'tool_calls' is {kind(given)}, expected a list")
     return [_call_of(call, f"tool_calls[{place}]") for place, call in enumerate(given)]
 
 
@@ -275,16 +270,16 @@ def _call_of(given: Any, where: str) -> ToolCall:
     if isinstance(given, ToolCall):
         return given
     if not isinstance(given, Mapping):
-        raise DataError(f"{where!r} is {_kind(given)}, expected an object with 'function'")
+        raise DataError(f"{where!r} is {kind(given)}, expected an object with 'function'")
     if given.get("type") not in (None, "function"):
         raise DataError(f"{where!r} is of the type {given['type']!r:.60}; only calls of functions are read")
     flat = "function" not in given
     function = given if flat else given["function"]
     if not isinstance(function, Mapping):
-        raise DataError(f"'{where}.function' is {_kind(function)}, expected an object")
+        raise DataError(f"'{where}.function' is {kind(function)}, expected an object")
     identifier = given.get("id")
     if not isinstance(identifier, str | None):
-        raise DataError(f"'{where}.id' is {_kind(identifier)}, expected text")
+        raise DataError(f"'{where}.id' is {kind(identifier)}, expected text")
     known = _OF_CALL | {"name", "arguments"} if flat else _OF_CALL
     return ToolCall(
         identifier or "",

@@ -13,6 +13,7 @@ from typing import Any, Final, Generic, Literal, TypeVar
 
 from attrs import field, frozen
 
+from callwright.errors import UsageError
 from callwright.pickling import fields_of
 
 Returns = Literal["one", "all"]
@@ -105,21 +106,40 @@ Located = tuple[Path, Reference]
 
 @frozen(slots=False, unsafe_hash=False)
 class Call:
-    """One tool call: its id inside the program, the tool's name and the arguments (JSON with references)."""
+    """One tool call: its id inside the program, the tool's name and the arguments (JSON with references).
+
+    Raises :class:`callwright.UsageError` for an id, a name or arguments that are none.
+    """
 
     id: int
     tool: str
     arguments: Mapping[str, Any] = field(factory=dict)
 
+    def __attrs_post_init__(self) -> None:
+        if type(self.id) is int and type(self.tool) is str and type(self.arguments) is dict:  # nearly all
+            return
+        if not isinstance(self.id, int) or not isinstance(self.tool, str) or not isinstance(self.arguments, Mapping):
+            raise UsageError(
+                "a call has an id in its program, the name of a tool, and arguments by name: "
+                f"callwright.Call(0, 'add', {{'a': 1}}), not "
+                f"({self.id!r:.40}, {self.tool!r:.40}, {self.arguments!r:.80})"
+            )
+
     def __getstate__(self) -> dict[str, Any]:
         return fields_of(self)
 
     @classmethod
-    def read(cls, number: int, tool: str, arguments: dict[str, Any], located: tuple[Located, ...]) -> Call:
-        """A call of which a parser has met every reference already: ``located``, as it would be found."""
+    def read(
+        cls, number: int, tool: str, arguments: dict[str, Any], located: tuple[Located, ...] | None = None
+    ) -> Call:
+        """A call as a parser has read it, which is not looked at again. ``located``: every reference, as it would be
+        found, where the parser has met them already.
+        """
         call = object.__new__(cls)  # and filled here: programs are made by the million
         fields = call.__dict__
-        fields["id"], fields["tool"], fields["arguments"], fields["located"] = number, tool, arguments, located
+        fields["id"], fields["tool"], fields["arguments"] = number, tool, arguments
+        if located is not None:
+            fields["located"] = located
         return call
 
     @cached

@@ -245,11 +245,18 @@ _KEEPING_LAST: Final = json.JSONDecoder(parse_int=_integer, parse_float=_real, p
 
 
 def kind(value: Any) -> str:
-    """What JSON calls a value, for messages: ``an object``, ``a list``, ``text``, ``a number`` …"""
+    """What JSON calls a value, for messages: ``an object``, ``a list``, ``text``, ``a number`` …
+
+    Of a value that is no JSON it is the name of its type.
+    """
     if value is None:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
         return "a number"
-    return "text" if isinstance(value, str) else "an object" if isinstance(value, Mapping) else "a list"
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, Mapping):
+        return "an object"
+    return "a list" if isinstance(value, list | tuple) else type(value).__name__

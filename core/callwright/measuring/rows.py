@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import asdict, fields
 
 from callwright.errors import DataError
+from callwright.language.strict_json import kind as json_kind
 from callwright.training.rollouts.written import calls_of, jsonable
 from callwright.training.spending import used_by
 from callwright.training.verdicts import Verdict, difference_of, groups_of
@@ -114,6 +115,10 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "groups": (dict,),
     "lost": (str,),
 }
+#: What JSON calls them.
+_JSON: Final[Mapping[type, str]] = {
+    str: "text", int: "a whole number", bool: "true or false", dict: "an object", type(None): "null",
+}  # fmt: skip
 #: What rows of earlier versions do not say.
 _LATER: Final[Mapping[str, Any]] = {
     "thought_words": None,
@@ -132,8 +137,8 @@ def verdict_of(row: Row, line: int, path: Path) -> Verdict:
         if name not in known:
             raise DataError(f"{path}:{line}: the row has no {name!r}")
         if type(known[name]) not in types:
-            expected = " or ".join("null" if one is type(None) else one.__name__ for one in types)
-            raise DataError(f"{path}:{line}: {name!r} is {type(known[name]).__name__}, expected {expected}")
+            expected = " or ".join(map(_JSON.__getitem__, types))
+            raise DataError(f"{path}:{line}: {name!r} is {json_kind(known[name])}, expected {expected}")
     return Verdict(**{one.name: known[one.name] for one in fields(Verdict)})
 
 

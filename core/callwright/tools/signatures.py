@@ -9,9 +9,11 @@ import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Annotated, Any
 
 from callwright.errors import UsageError
+from callwright.tools.foreign_values import in_python, is_foreign, no_json
 
 #: The keyword by which a schema says that a list was a set.
 _SET = "uniqueItems"
@@ -65,12 +67,28 @@ def argument_model(function: Callable[..., Any], tool: str) -> tuple[Any, dict[s
         return create_model(tool, __config__=ConfigDict(extra="forbid"), **fields), names, frozenset(filled)
 
 
-def parameters_schema(function: Callable[..., Any], tool: str) -> dict[str, Any]:
-    """The JSON Schema of a function's arguments. Raises :class:`callwright.UsageError` where there is none."""
+def parameters_schema(
+    function: Callable[..., Any], tool: str, descriptions: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Any]:
+    """The JSON Schema of a function's arguments. ``descriptions`` are for those that their annotations do not describe.
+
+    Raises :class:`callwright.UsageError` where there is none.
+    """
     model, _, _ = argument_model(function, tool)
     with _told(tool, lambda: _refused_parameter(function)):
         schema: dict[str, Any] = model.model_json_schema()
-        return schema
+    if descriptions:
+        _describe(schema.get("properties", {}), descriptions)
+    return schema
+
+
+def _describe(properties: dict[str, Any], descriptions: Mapping[str, str]) -> None:
+    from callwright.tools.descriptions import tidied
+
+    for name, schema in properties.items():
+        # That of a class which the schema refers to says what such a thing is, and not what it is here.
+        if descriptions.get(name) and "description" not in tidied(schema):
+            properties[name] = {"description": descriptions[name], **schema}
 
 
 def result_schema(returned: Any, tool: str) -> dict[str, Any] | None:
@@ -89,7 +107,8 @@ def result_schema(returned: Any, tool: str) -> dict[str, Any] | None:
 def result_writer(returned: Any) -> Callable[[Any], Any]:
     """What makes JSON of the results of a function with this annotation.
 
-    A set has no order, and what Python gives it is another one in each process; so its members are sorted.
+    A set has no order, and what Python gives it is another one in each process; so its members are sorted. Values of
+    NumPy and PyTorch are written as Python's. Of anything else that is no JSON a :class:`TypeError` says what it is.
     """
     from pydantic import TypeAdapter
     from pydantic.errors import PydanticUserError
@@ -100,9 +119,31 @@ def result_writer(returned: Any) -> Callable[[Any], Any]:
         sets = not said or _SET in json.dumps(adapter.json_schema(mode="serialization"))
     except PydanticUserError:  # of a tool whose schema somebody stated
         sets = True
-    if not sets:  # nearly always, so that no result is looked through
-        return lambda result: adapter.dump_python(result, mode="json")
-    return lambda result: _in_order(adapter.dump_python(result, mode="json"), result)
+
+    def write(result: Any) -> Any:
+        try:
+            written = adapter.dump_python(result, mode="json", fallback=_unknown)
+        except _Foreign:  # so rare that no other result is looked through for them
+            result = in_python(result)
+            # Those inside of objects are found on the way. Annotations say int of them, which they are not.
+            written = adapter.dump_python(result, mode="json", fallback=_known, warnings=False)
+        return _in_order(written, result) if sets else written
+
+    return write
+
+
+class _Foreign(Exception):
+    """A result holds a value of NumPy or PyTorch."""
+
+
+def _unknown(value: Any) -> Any:
+    raise _Foreign if is_foreign(value) else no_json(value)
+
+
+def _known(value: Any) -> Any:
+    if is_foreign(value):
+        return in_python(value)
+    raise no_json(value)
 
 
 def _in_order(written: Any, value: Any) -> Any:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, overload
 from attrs import evolve, field, frozen
 
 from callwright.errors import DataError, UnknownName, UsageError
+from callwright.language.strict_json import kind as json_kind
 from callwright.machines.awaiting import finished
 from callwright.pickling import cannot_be_found, fields_of, named
+from callwright.tools.foreign_values import TooManyNumbers, in_python
 from callwright.tools.reading import SENSITIVE, holds_mark, without_marks
 from callwright.tools.signatures import argument_model, parameters_schema, result_schema, result_writer, signature_of
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from callwright.tools.compiled import CompiledTool
 
 OPEN_OBJECT: dict[str, Any] = {"type": "object", "properties": {}}
+#: Results that are JSON as they are.
+_PLAIN: Final = frozenset({type(None), str, int, float, bool})
 #: What :func:`tool` is told of a function beside what it is called.
 ANNOTATIONS: Final = (
     "read_only", "destructive", "idempotent", "discovery", "sensitive", "hidden", "cost", "latency", "irreversible",
@@ -122,7 +126,7 @@ class ToolSpec:
         if not isinstance(name, str) or not name:
             raise DataError(f"{what} has no name: {str(definition)[:120]}")
         if parameters is not None and not isinstance(parameters, Mapping):
-            raise DataError(f"the parameters of tool {name!r} are not an object but {type(parameters).__name__}")
+            raise DataError(f"the parameters of tool {name!r} are not an object but {json_kind(parameters)}")
         index = result.get("index") if isinstance(result, Mapping) else None
         return cls(
             name=name,
@@ -251,9 +255,12 @@ class FunctionTool:
         result = self.function(state, **values) if self.state else self.function(**values)
         if type(result) is CoroutineType:
             result = finished(result)
-        if result is None or isinstance(result, str | int | float | bool):
-            return result
-        return self._result(result)
+        try:
+            if result is None or isinstance(result, str | int | float | bool):
+                return result if type(result) in _PLAIN else in_python(result)  # some of NumPy's numbers are floats
+            return self._result(result)
+        except TooManyNumbers as error:
+            raise ToolError("result_too_large", str(error)) from None
 
 
 def _tool_named(module: str, qualified_name: str) -> FunctionTool:
@@ -303,9 +310,11 @@ def tool(
     result_field: str | None = None,
     **annotations: Any,
 ) -> Any:
-    """Turn a typed function into a tool: schemas from the annotations, description from the docstring.
+    """Turn a typed function into a tool: schemas from the annotations, descriptions from the docstring.
 
-    A positional-only first parameter receives the session's state and is not part of the schema. An ``async def``
+    Parameters that no ``Field(description=…)`` describes are described by the docstring's section on them (``Args:`` as
+    Google has it, ``Parameters`` as NumPy has it, or ``:param x:``), which the tool's own description is without. A
+    positional-only first parameter receives the session's state and is not part of the schema. An ``async def``
     function is awaited in an event loop of its own thread, and cancelled when it is over its time limit. Raises
     :class:`callwright.UsageError` for a parameter without annotation, for a type of which there is no schema, and for
     an async generator.
@@ -318,6 +327,7 @@ def tool(
 
     def wrap(target: Callable[..., Any]) -> FunctionTool:
         from callwright.tools.descriptions import flowing, tidied
+        from callwright.tools.docstrings import described
         from callwright.tools.schema_dialects import inline_definitions
 
         if isinstance(target, FunctionTool):
@@ -333,13 +343,14 @@ def tool(
         positional = [p for p in signature.parameters.values() if p.kind is inspect.Parameter.POSITIONAL_ONLY]
         if len(positional) > 1:
             raise UsageError(f"tool {tool_name!r}: only the first parameter, the state, may be positional-only")
-        parameters = tidied(inline_definitions(parameters_schema(target, tool_name)))
+        said = described(inspect.getdoc(target) or "")
+        parameters = tidied(inline_definitions(parameters_schema(target, tool_name, said.parameters)))
         returned = result_schema(signature.return_annotation, tool_name)
         result = None if returned is None else tidied(inline_definitions(returned))
         annotations["sensitive"] = bool(annotations.get("sensitive")) or holds_mark(parameters, SENSITIVE)
         spec = ToolSpec(
             name=tool_name,
-            description=flowing(description or inspect.getdoc(target) or ""),
+            description=flowing(description or said.text),
             parameters=parameters,
             result=result,
             result_field=result_field,

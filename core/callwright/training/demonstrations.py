@@ -12,12 +12,14 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from callwright.language.messages import Message
 from callwright.language.program import Program
+from callwright.training.spoken_references import WEIGHT as WEIGHT
 from callwright.training.spoken_references import conversation_of, speaks
 from callwright.walk.tasks import Task
 
 #: What a policy is shown. A program is written in the form of the recipe; where episodes have several turns its calls
 #: are executed, and the answer follows. A text is one completion, verbatim. Messages are what follows the prompt of the
 #: task, the first and the last an assistant's: only these are learnt from, the others stand between them as they are.
+#: One of an assistant with :data:`WEIGHT` 0 (``extra={"weight": 0}``) is read as these are.
 Shown: TypeAlias = Program | str | Sequence[Message]
 
 

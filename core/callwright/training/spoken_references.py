@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
+
+from attrs import evolve
 
 from callwright.environments.protocol import Outcome
 from callwright.errors import DataError, InfrastructureFailure
@@ -13,6 +15,8 @@ from callwright.walk.conditions import Conditions
 from callwright.walk.task_rows.chats import json_of
 from callwright.walk.tasks import Task
 
+#: The key of an assistant's message, as OpenAI's fine-tuning has it: 0 where it is read and not learnt from.
+WEIGHT: Final = "weight"
 #: The fact of a task that holds its reference turn by turn: objects with ``say`` or with ``calls``.
 GOLD: Final = "gold"
 
@@ -26,7 +30,10 @@ def conversation_of(task: Task, conditions: Conditions | None = None) -> tuple[M
     """What follows the query when the reference is spoken: calls with the values that they get, results, both voices.
 
     It is made in a fresh session under ``conditions``, with the task's user, and ends with the assistant's last words:
-    what its user says to these is left out, as is whatever the reference would do after that user is content. Raises
+    what its user says to these is left out, as is whatever the reference would do after that user is content. A message
+    with a call that fails and that the assistant makes up for by other calls has the weight 0
+    (:data:`callwright.training.demonstrations.WEIGHT`): how it is made up for is to be learnt, and not the mistake. One
+    that a hazard befell is none. Raises
     :class:`callwright.errors.DataError` for a reference that cannot be read, and
     :class:`callwright.InfrastructureFailure` where the session is lost.
     """
@@ -39,6 +46,7 @@ def conversation_of(task: Task, conditions: Conditions | None = None) -> tuple[M
     execution = conditions.execution(task)
     talk = Talk(user, task.user.name, [Message.user(task.query)], execution.look, execution.act)
     said: list[Message] = []
+    failed: set[int] = set()
     number = 0
     try:
         for turn in _turns(task):
@@ -58,13 +66,23 @@ def conversation_of(task: Task, conditions: Conditions | None = None) -> tuple[M
                 named = [(f"call_{number + place}", call) for place, call in enumerate(wave)]
                 number += len(wave)
                 calls = [ToolCall(key, call.tool, json_of(plain(made[call.id].arguments))) for key, call in named]
+                if any(made[call.id].outcome.failed and not made[call.id].outcome.injected for call in wave):
+                    failed.add(len(said))
                 said.append(Message.assistant("", calls))
                 said += [Message.tool(_result(made[call.id].outcome), key) for key, call in named]
     finally:
         execution.close()
     if not said or said[-1].role != "assistant":
         raise DataError(f"task {task.id!r}: its reference ends with no words of the assistant")
-    return tuple(said)
+    return tuple(
+        evolve(message, extra={WEIGHT: 0}) if place in failed and _goes_on(said[place + 1 :]) else message
+        for place, message in enumerate(said)
+    )
+
+
+def _goes_on(following: Sequence[Message]) -> bool:
+    """Whether the assistant calls again before it says anything."""
+    return bool(next(message for message in following if message.role != "tool").tool_calls)
 
 
 def _turns(task: Task) -> list[Program]:

@@ -10,7 +10,9 @@ from attrs import field, frozen
 from callwright.environments.hazards.policy import Hazards
 from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Environment
+from callwright.errors import UsageError
 from callwright.language.program import Program
+from callwright.language.shortening import shortened
 from callwright.tools.costing import telling_costs
 from callwright.tools.spec import ToolSpec
 from callwright.walk.openings.opening import Opening
@@ -18,6 +20,30 @@ from callwright.walk.users.said import UserSpec
 
 #: The fact of a task that names the tools that it offers from other environments: a call of one comes to nothing.
 DISTRACTORS: Final = "distractors"
+
+
+def _values(given: Any) -> tuple[Any, ...]:
+    """The values of an answer, of a tuple or a list."""
+    if type(given) is tuple:
+        return given
+    if isinstance(given, list | tuple):
+        return tuple(given)
+    raise UsageError(
+        "the values of an answer are a tuple, of one value as well: "
+        f"callwright.Answer(({shortened(repr(given), 40)},)), not callwright.Answer({shortened(repr(given), 40)})"
+    )
+
+
+def _others(given: Any) -> tuple[tuple[Any, ...], ...]:
+    return tuple(map(_values, _values(given)))
+
+
+def _names(given: Any) -> tuple[str, ...]:
+    """Names of members. A text alone would be taken for those of its letters."""
+    names = (given,) if isinstance(given, str) else _values(given)
+    if not all(isinstance(name, str) for name in names):
+        raise UsageError(f"'open' of an answer names members of its values, as texts, not {shortened(repr(given), 80)}")
+    return names
 
 
 @frozen
@@ -30,11 +56,13 @@ class Answer:
     ``open`` names members of these values whose objects may hold more than the expected ones do, and whose further
     members do not count: with ``("arguments",)`` the value ``{"arguments": {"city": "Oslo"}}`` is what
     ``{"arguments": {"city": "Oslo", "days": 3}}`` is held against (the relaxed match of TIER, appendix E.2).
+
+    Lists become tuples. Raises :class:`callwright.UsageError` for values that are in neither.
     """
 
-    values: tuple[Any, ...] = ()
-    others: tuple[tuple[Any, ...], ...] = ()
-    open: tuple[str, ...] = ()
+    values: tuple[Any, ...] = field(default=(), converter=_values)
+    others: tuple[tuple[Any, ...], ...] = field(default=(), converter=_others)
+    open: tuple[str, ...] = field(default=(), converter=_names)
 
     @property
     def is_no_call(self) -> bool:

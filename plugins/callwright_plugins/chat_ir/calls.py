@@ -66,7 +66,7 @@ class CallReader:
                 path = (positions[self.arguments_key],)
                 self.unusable = _failure(text, start, path, "arguments_not_object", message, stage="arguments")
             arguments = {}
-        self.calls.append(Call(len(self.calls), value["name"], arguments))
+        self.calls.append(Call.read(len(self.calls), value["name"], arguments))
         return None
 
     def program(self, thought: str) -> Program | ParseFailure:

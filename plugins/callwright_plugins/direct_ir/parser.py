@@ -72,7 +72,7 @@ class DirectParser(Enveloped):
             return scanner.unusable
         if not found:
             return Program((), envelope.returns or "one", envelope.thought, said_after(text, envelope))
-        calls = tuple(Call(number, tool, arguments) for number, (tool, arguments) in enumerate(found))
+        calls = tuple(Call.read(number, tool, arguments) for number, (tool, arguments) in enumerate(found))
         return Program(calls, envelope.returns or _usual_returns(calls), envelope.thought)
 
     def render(self, program: Program) -> str:

@@ -18,6 +18,7 @@ from callwright.episodes.logs.logged import ORIGIN
 from callwright.episodes.logs.reading import read_log
 from callwright.errors import DataError, UsageError, near_path
 from callwright.language.native import NATIVE_FORM
+from callwright.language.strict_json import kind as json_kind
 from callwright.pipeline import Pipeline, build_pipeline
 from callwright.plugins import Registry
 from callwright.recipe_file import load_recipe
@@ -72,7 +73,7 @@ class Source:
         """The attempt of a row. Raises :class:`callwright.commands.jsonl.BadRow`."""
         row_id, name, completion = row.get("id", number), row.get("task"), row.get("completion")
         if type(row_id) is not str and type(row_id) is not int:
-            raise BadRow(f"'id' is {type(row_id).__name__}, expected a string or an integer")
+            raise BadRow(f"'id' is {json_kind(row_id)}, expected a string or an integer")
         if type(name) is int:
             name = str(name)
         if type(name) is not str or type(completion) is not str:

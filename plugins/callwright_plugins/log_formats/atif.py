@@ -22,6 +22,7 @@ from callwright.episodes.logs.log import Log
 from callwright.episodes.logs.told import Failing, Shelf, outcome_of, told_calls, told_log
 from callwright.errors import DataError
 from callwright.language.messages import Message, ToolCall
+from callwright.language.strict_json import kind as json_kind
 from callwright.tools.spec import ToolSpec
 
 MARK = "ATIF-v"
@@ -75,7 +76,7 @@ class Trajectories:
 
 def _messages(step: Any, where: str, findings: list[str]) -> Iterator[Message]:
     if not isinstance(step, Mapping):
-        raise DataError(f"{where} is {type(step).__name__}, expected an object")
+        raise DataError(f"{where} is {json_kind(step)}, expected an object")
     source = step.get("source")
     if source not in ("system", "user", "agent"):
         raise DataError(f"{where}: 'source' is {source!r:.40}, expected system, user or agent")
@@ -93,7 +94,7 @@ def _messages(step: Any, where: str, findings: list[str]) -> Iterator[Message]:
     observation = step.get("observation")
     for result in _list(observation, "results", where) if isinstance(observation, Mapping) else ():
         if not isinstance(result, Mapping):
-            raise DataError(f"{where}: a result is {type(result).__name__}, expected an object")
+            raise DataError(f"{where}: a result is {json_kind(result)}, expected an object")
         content, call_id = _content(result.get("content"), where), result.get("source_call_id")
         if isinstance(call_id, str) and call_id:
             yield Message.tool(content, call_id)
@@ -114,7 +115,7 @@ def _content(given: Any, where: str) -> Any:
     if given is None or isinstance(given, str):
         return given or ""
     if not isinstance(given, list) or not all(isinstance(part, str | Mapping) for part in given):
-        raise DataError(f"{where}: a content is {type(given).__name__}, expected text or a list of parts")
+        raise DataError(f"{where}: a content is {json_kind(given)}, expected text or a list of parts")
     return tuple(
         part["text"] if isinstance(part, Mapping) and isinstance(part.get("text"), str) else part for part in given
     )
@@ -125,5 +126,5 @@ def _list(row: Mapping[str, Any], name: str, where: str) -> list[Any]:
     if value is None and name != "steps":
         return []
     if not isinstance(value, list):
-        raise DataError(f"{where}: {name!r} is {type(value).__name__}, expected a list")
+        raise DataError(f"{where}: {name!r} is {json_kind(value)}, expected a list")
     return value

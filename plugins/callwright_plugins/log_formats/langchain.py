@@ -20,6 +20,7 @@ from callwright.episodes.logs.log import Log
 from callwright.episodes.logs.told import Shelf, outcome_of, told_calls, told_log
 from callwright.errors import DataError
 from callwright.language.messages import Message, ToolCall
+from callwright.language.strict_json import kind as json_kind
 from callwright.tools.spec import ToolSpec
 
 _TYPES: Final = {
@@ -105,7 +106,7 @@ def _read(given: Any, where: str, statuses: dict[str, bool | None]) -> Message:
         raise DataError(f"{where}: {kind!r:.40} is no type of LangChain's messages that is read: {', '.join(_TYPES)}")
     content = held.get("content")
     if content is not None and not isinstance(content, str | list):
-        raise DataError(f"{where}: a content is {type(content).__name__}, expected text or a list of parts")
+        raise DataError(f"{where}: a content is {json_kind(content)}, expected text or a list of parts")
     parts: Any = content or ""
     if isinstance(parts, list):  # calls stand beside the content, and are not read twice
         parts = tuple(one for one in parts if not isinstance(one, Mapping) or str(one.get("type")) not in _CALLS)

@@ -23,6 +23,7 @@ from callwright.episodes.logs.log import Log
 from callwright.episodes.logs.told import Shelf, outcome_of
 from callwright.errors import DataError
 from callwright.language.messages import Message
+from callwright.language.strict_json import kind as json_kind
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.log_formats.langchain import is_message, read_message
 from callwright_plugins.log_formats.transcripts import Asked, Ran, transcribed
@@ -83,11 +84,11 @@ def _is_observation(row: Mapping[str, Any]) -> bool:
 def _observations(value: Any, where: str) -> Iterator[Mapping[str, Any]]:
     for row in value if isinstance(value, list) else [value]:
         if not isinstance(row, Mapping):
-            raise DataError(f"{where}: no trace or observation: expected an object, not {type(row).__name__}")
+            raise DataError(f"{where}: no trace or observation: expected an object, not {json_kind(row)}")
         held = row.get("observations", row.get("data"))
         for one in held if isinstance(held, list) else [row]:
             if not isinstance(one, Mapping):
-                raise DataError(f"{where}: an observation is {type(one).__name__}, expected an object")
+                raise DataError(f"{where}: an observation is {json_kind(one)}, expected an object")
             named = _named(one)
             named.setdefault("traceId", row.get("id") if held is not None else None)
             if not _is_observation(named):

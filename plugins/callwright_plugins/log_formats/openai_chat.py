@@ -20,6 +20,7 @@ from callwright.episodes.logs.log import Log
 from callwright.episodes.logs.told import Failing, Shelf, outcome_of, read_messages, told_calls, told_log
 from callwright.errors import DataError
 from callwright.language.messages import Message
+from callwright.language.strict_json import kind as json_kind
 from callwright.tools.spec import ToolSpec
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
@@ -98,7 +99,7 @@ def _parts(row: Any, where: str) -> tuple[list[Any], Any]:
     if isinstance(row, list) and row:
         return row, None
     if not isinstance(row, Mapping):
-        raise DataError(f"{where}: a row is an object with 'messages', or a list of messages, not {type(row).__name__}")
+        raise DataError(f"{where}: a row is an object with 'messages', or a list of messages, not {json_kind(row)}")
     asked = next((row[key] for key in ("request", "body", "input") if isinstance(row.get(key), Mapping)), row)
     messages = asked.get("messages")
     if messages is None and isinstance(row.get("prompt"), list) and isinstance(row.get("completion"), list):

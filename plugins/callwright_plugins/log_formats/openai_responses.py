@@ -24,6 +24,7 @@ from callwright.episodes.logs.told import Failing, Shelf, outcome_of, told_calls
 from callwright.errors import DataError
 from callwright.language.messages import Message
 from callwright.language.others.responses import messages_of_items
+from callwright.language.strict_json import kind as json_kind
 from callwright.tools.spec import ToolSpec
 
 _READ = ("message", "reasoning", "function_call", "function_call_output", "item_reference")
@@ -121,7 +122,7 @@ def _read(row: Any, where: str, usual: str) -> _Row:
     if isinstance(row, list) and row:
         return _Row(usual, where, row, None)
     if not isinstance(row, Mapping):
-        raise DataError(f"{where}: a row is a response, or a list of items, not {type(row).__name__}")
+        raise DataError(f"{where}: a row is a response, or a list of items, not {json_kind(row)}")
     asked = row["request"] if isinstance(row.get("request"), Mapping) else row
     answer = row["response"] if isinstance(row.get("response"), Mapping) else row
     given = asked.get("input", [])

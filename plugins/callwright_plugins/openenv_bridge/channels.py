@@ -12,6 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from callwright.errors import InfrastructureFailure, MissingExtra, UsageError
 from callwright.language.shortening import shortened
+from callwright.language.strict_json import kind as json_kind
 from callwright_plugins.openenv_bridge.wire import FULL
 
 #: How long to wait before asking a full server again, in seconds: at first, and at most.
@@ -88,7 +89,7 @@ class Address:
             why = f"HTTP {error.code}" if isinstance(error, urllib.error.HTTPError) else str(error)
             raise Broken("session", f"{self.label} does not answer GET {path}: {why}") from error
         if not isinstance(found, dict):
-            raise Broken("protocol", f"{self.label} answers GET {path} with {type(found).__name__}, not with an object")
+            raise Broken("protocol", f"{self.label} answers GET {path} with {json_kind(found)}, not with an object")
         return found
 
 

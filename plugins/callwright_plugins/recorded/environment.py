@@ -22,6 +22,7 @@ from attrs import evolve, frozen
 from callwright.environments.calling import OneThread, in_use
 from callwright.environments.protocol import Environment, Outcome, OutcomeKind, Session
 from callwright.errors import DataError
+from callwright.language.strict_json import kind as json_kind
 from callwright.pickling import made_by
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.recorded.fingerprint import fingerprint_of_arguments, remember
@@ -203,7 +204,7 @@ def read_definitions(path: Path) -> dict[str, ToolSpec]:
         raise DataError(f"{path} is missing: it holds the definitions of the tools, name -> definition")
     definitions = read_json(found)
     if not isinstance(definitions, dict):
-        raise DataError(f"{found}: expected an object name -> definition, found {type(definitions).__name__}")
+        raise DataError(f"{found}: expected an object name -> definition, found {json_kind(definitions)}")
     tools = {}
     for name, definition in definitions.items():
         if not isinstance(definition, dict):
@@ -266,7 +267,7 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         except ValueError as error:
             raise DataError(f"{path}:{number}: not valid JSON: {error}") from error
         if not isinstance(row, dict):
-            raise DataError(f"{path}:{number}: expected an object, found {type(row).__name__}")
+            raise DataError(f"{path}:{number}: expected an object, found {json_kind(row)}")
         yield number, row
 
 

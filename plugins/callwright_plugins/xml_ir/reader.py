@@ -94,7 +94,7 @@ class Reader:
                 tool = (child.text or "").strip(WHITE_SPACE)
         if not tool:
             raise Fault(element, "empty_call", f"call {number} names no tool")
-        return Call(number, tool, arguments)
+        return Call.read(number, tool, arguments)
 
     def _member(self, element: Element, table: dict[str, Any], level: int) -> None:
         """Read a ``<param>`` or ``<field>`` into the table of its parent."""

@@ -125,9 +125,9 @@ def test_an_evaluation_that_was_stopped_ends_in_the_same_bytes(invoke: Invoke, t
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("answer", 5, "'answer' is int, expected bool"),
-        ("depth", "1", "'depth' is str"),
-        ("task", None, "'task' is None"),
+        ("answer", 5, "'answer' is a number, expected true or false"),
+        ("depth", "1", "'depth' is text, expected a whole number"),
+        ("task", None, "'task' is null"),
     ],
 )
 def test_an_edited_verdict_is_named_with_its_line(

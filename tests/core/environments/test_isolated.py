@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 import callwright as cw
-from callwright.environments.isolated.environment import IsolatedEnvironment
+from callwright.environments.isolated.environment import IsolatedEnvironment, isolated_in
+from callwright.environments.isolated.pool import SessionPool
 from callwright.language.program import Call, Program
 from callwright.walk.execution import ExecutionRules, execute
 
@@ -175,3 +176,22 @@ def test_every_process_has_its_sessions_and_a_lost_one_takes_only_its_own() -> N
     first.close()
     assert wild.open().call("where", {}).kind == "ok"
     wild.close()
+
+
+def test_folders_that_modules_are_found_in_by_now_are_found_in_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = SessionPool(cw.SessionLimits(processes=1), spread=True)
+    isolated_in(cw.environment("wild", tools=wild_tools.TOOLS), pool).open().close()
+    (tmp_path / "late_tools.py").write_text(
+        "import callwright as cw\n\n@cw.tool\ndef late() -> str:\n    'Say so.'\n    return 'late'\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    late = importlib.import_module("late_tools")
+    try:
+        session = isolated_in(cw.environment("late", tools=[late.late]), pool).open()
+        assert session.call("late", {}).value == "late"
+        session.close()
+    finally:
+        pool.close()
+        del sys.modules["late_tools"]

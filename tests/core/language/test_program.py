@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from callwright.errors import UsageError
 from callwright.language.program import NO_CALL, Call, Program, Reference, join_path, plain, revive
 
 keys = st.text(st.characters(exclude_characters=".[]", exclude_categories=["Cs"]), min_size=1, max_size=6)
@@ -257,3 +258,17 @@ def test_what_was_computed_is_kept_and_does_not_change_equality() -> None:
     assert first.edges is first.edges
     assert first == second
     assert Program.structure.__doc__ is not None
+
+
+@pytest.mark.parametrize(
+    "given", [("add", {"a": 1}), (0, Program), (0, "add", [1]), (0, "add", '{"a": 1}'), (None, "add"), (0, "add", None)]
+)
+def test_a_call_that_is_none_is_refused_where_it_is_made(given: Any) -> None:
+    with pytest.raises(UsageError, match=r"a call has an id .*: callwright\.Call\(0, 'add', \{'a': 1\}\), not \("):
+        Call(*given)
+
+
+def test_a_call_that_a_parser_has_read_is_as_any_other() -> None:
+    read, made = Call.read(1, "b", {"x": Reference(0)}), Call(1, "b", {"x": Reference(0)})
+    assert read == made
+    assert read.located == made.located == ((("x",), Reference(0)),)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callwright.language.strict_json import Duplicated, decode
+from callwright.language.strict_json import Duplicated, decode, kind
 
 NESTING = 50
 
@@ -85,3 +85,14 @@ def test_a_repeated_key_is_found_however_it_is_written(text: str) -> None:
 @pytest.mark.parametrize("text", ['{"a": "12:30"}', r'{"a": "say \":\" twice", "b": "\": "}', '[{"a": 1}, {"a": 1}]'])
 def test_colons_and_quotes_in_strings_repeat_nothing(text: str) -> None:
     assert decode(text, 0, NESTING) == json.loads(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "called"),
+    [
+        (None, "null"), (True, "true"), (False, "false"), (3, "a number"), (0.5, "a number"), ("a", "text"),
+        ({}, "an object"), ([], "a list"), ((), "a list"), ({1}, "set"), (object(), "object"), (b"a", "bytes"),
+    ],
+)  # fmt: skip
+def test_values_are_called_what_json_calls_them(value: object, called: str) -> None:
+    assert kind(value) == called

@@ -126,7 +126,7 @@ def test_folders_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"verdicts.jsonl:3: no object"):
         read_evaluated(path)
     (path / "verdicts.jsonl").write_text('{"task": 5}\n')
-    with pytest.raises(DataError, match=r"verdicts.jsonl:1: 'task' is int"):
+    with pytest.raises(DataError, match=r"verdicts.jsonl:1: 'task' is a number, expected text"):
         read_evaluated(path)
 
 

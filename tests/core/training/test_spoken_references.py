@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from attrs import evolve
 
 import callwright as cw
+from callwright.environments.hazards.policy import Fault, Hazards
 from callwright.errors import DataError
+from callwright.language.messages import Message
 from callwright.training.demonstrations import reference_of
 from callwright.training.spoken_references import conversation_of, speaks
 
@@ -54,3 +57,32 @@ def test_without_a_user_the_program_is_shown() -> None:
     task = evolve(MINI["validation"][0], user=None)
     assert reference_of(MINI, task) is task.program
     assert json.dumps(task.facts["gold"])
+
+
+def _mistaken(*between: dict[str, Any]) -> tuple[Message, ...]:
+    """A conversation whose first call has an argument that is none; what follows it, and the rest."""
+    task = next(one for one in MINI["validation"] if "calls" in one.facts["gold"][0])
+    slip = {"calls": [{**task.facts["gold"][0]["calls"][0], "arguments": {"no_such_argument": 1}}]}
+    said = conversation_of(evolve(task, facts={**task.facts, "gold": [slip, *between, *task.facts["gold"]]}))
+    assert '"error"' in said[1].text
+    return said
+
+
+def test_a_call_that_fails_and_is_made_up_for_is_not_to_be_learnt() -> None:
+    first, *others = _mistaken()
+    assert first.extra == {"weight": 0}
+    assert first.to_openai()["weight"] == 0
+    assert not any(message.extra for message in others)
+
+
+def test_a_call_that_fails_and_is_told_to_the_user_was_right() -> None:
+    assert not any(message.extra for message in _mistaken({"say": "That cannot be done."}))
+
+
+def test_a_call_that_a_hazard_befell_was_right() -> None:
+    task = next(one for one in MINI["validation"] if "calls" in one.facts["gold"][0])
+    call = task.facts["gold"][0]
+    hazards = Hazards((Fault("unavailable", rate=1.0),))
+    said = conversation_of(evolve(task, hazards=hazards, facts={**task.facts, "gold": [call, *task.facts["gold"]]}))
+    assert '"error"' in said[1].text
+    assert not said[0].extra

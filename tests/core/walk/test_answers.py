@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callwright.errors import UsageError
 from callwright.walk.answers import Tolerance, answers_match, first_difference, values_equal
 from callwright.walk.tasks import Answer
 
@@ -161,3 +162,18 @@ def test_values_nested_beyond_the_stack_are_no_answer() -> None:
 )
 def test_the_first_difference_is_named(expected: Any, found: Any, difference: tuple[str, Any, Any]) -> None:
     assert first_difference(expected, found) == difference
+
+
+@pytest.mark.parametrize("value", [16, "sixteen", {"a": 1}, None])
+def test_values_that_are_in_no_tuple_are_refused(value: Any) -> None:
+    with pytest.raises(UsageError, match=r"the values of an answer are a tuple, of one value as well: .*,\)\), not"):
+        Answer(value)
+    with pytest.raises(UsageError, match="a tuple, of one value as well"):
+        Answer((1,), others=(value,))
+
+
+def test_lists_become_tuples_and_one_name_is_a_name() -> None:
+    assert Answer([1, [2]], [[3]], ["arguments"]) == Answer((1, [2]), ((3,),), ("arguments",))  # type: ignore[arg-type]
+    assert Answer((1,), open="arguments").open == ("arguments",)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="names members of its values"):
+        Answer((1,), open=(1,))  # type: ignore[arg-type]

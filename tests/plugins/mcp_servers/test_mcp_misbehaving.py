@@ -102,16 +102,47 @@ def test_pages_without_end_have_one(wrap: Wrap) -> None:
     assert len(wrap(SERVER, "endless").tools) == 200
 
 
-def test_a_schema_that_is_none_names_the_tool(wrap: Wrap) -> None:
-    with pytest.raises(DataError, match=r"hide=\['bad'\]"):
-        wrap(SERVER, "badschema").start()
+def test_a_tool_whose_schema_is_none_is_left_out(wrap: Wrap, caplog: pytest.LogCaptureFixture) -> None:
+    environment = wrap(SERVER, "badschema")
+    environment.start()
+    assert list(environment.tools) == ["echo", "count", "pay", "look"]
+    (said,) = caplog.messages
+    assert "misbehaving_server.py: the tool 'bad' is left out: the parameters of tool 'bad': not a valid" in said
+    assert said.endswith("That is a fault of the server; hide=['bad'] leaves it out without a word")
+    session = environment.open()
+    assert session.call("echo", {"text": "a"}).kind == "ok"
+    assert session.call("bad", {"x": 1}).kind == "unknown_tool"
+
+
+def test_tools_that_the_protocol_does_not_allow_are_left_out(wrap: Wrap, caplog: pytest.LogCaptureFixture) -> None:
+    environment = wrap(SERVER, "nameless")
+    environment.start()
+    assert list(environment.tools) == ["echo", "count", "pay", "look", "last"]
+    assert sorted(message.partition("misbehaving_server.py: ")[2] for message in caplog.messages) == [
+        "tool 5 of the listing ('What nobody knows.') is left out: it has no name. That is a fault of the server",
+        "tool 6 of the listing ('What  does.') is left out: it has no name. That is a fault of the server",
+        "tool 7 of the listing is left out: it is no object. That is a fault of the server",
+    ]
+
+
+def test_nothing_is_said_of_a_broken_tool_that_is_hidden(wrap: Wrap, caplog: pytest.LogCaptureFixture) -> None:
+    for mode in ("noobject", "badschema"):
+        environment = wrap(SERVER, mode, hide=["bad"])
+        environment.start()
+        assert [name for name, spec in environment.tools.items() if not spec.hidden] == ["echo", "count", "pay", "look"]
+    assert caplog.messages == []
+
+
+def test_a_listing_without_a_tool_that_can_be_used_is_an_error(wrap: Wrap) -> None:
+    with pytest.raises(DataError, match="no tool of the listing can be used: the tool 'bad': the param"):
+        wrap(SERVER, "noschema").start()
 
 
 def test_a_listing_that_the_protocol_does_not_allow_is_told_in_one_line(wrap: Wrap) -> None:
     with pytest.raises(cw.InfrastructureFailure) as failed:
-        wrap(SERVER, "noobject").start()
+        wrap(SERVER, "nothingsound").start()
     said = str(failed.value)
-    assert "it answers with what MCP does not allow: tools.4.inputSchema.type: " in said
+    assert "it answers with what MCP does not allow: the tool 'bad': inputSchema.type: " in said
     assert "\n" not in said
     assert "http" not in said
 

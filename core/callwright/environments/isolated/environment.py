@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, count, repeat
@@ -179,9 +180,8 @@ class IsolatedEnvironment(Environment):
     def _make(self, process: SessionProcess) -> None:
         cannot = f"environment {self.name!r} cannot run in a process of its own"
         try:
-            made = process.ask(
-                f"making environment {self.name!r}", ("make", self._number, self._made, self._main), _MAKE
-            )
+            request = ("make", self._number, self._made, self._main, tuple(sys.path))
+            made = process.ask(f"making environment {self.name!r}", request, _MAKE)
         except ProcessLost as lost:
             raise CannotMoveThere(
                 f'{cannot}: {lost}. A script that does this guards what it runs with `if __name__ == "__main__":`'

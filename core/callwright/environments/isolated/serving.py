@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import pickle
 import sys
@@ -146,7 +147,12 @@ class _Sessions:
             sent = pickle.dumps(Failed(ComponentError(words)))
         self._connection.send_bytes(sent)
 
-    def do_make(self, number: int, made: bytes, main: dict[str, Any] | None) -> tuple[str, tuple[str, ...]]:
+    def do_make(
+        self, number: int, made: bytes, main: dict[str, Any] | None, paths: tuple[str, ...]
+    ) -> tuple[str, tuple[str, ...]]:
+        if not {*paths} <= {*sys.path}:  # folders that the parent has come to know since it started this process
+            sys.path[:] = [*paths, *(path for path in sys.path if path not in paths)]
+            importlib.invalidate_caches()
         if main is not None:
             from multiprocessing import spawn
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import types
 import typing
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
 
 from typing_extensions import is_typeddict
 
 from callwright.environments.calling import ReadyTool, ready
+from callwright.environments.sizes import TooLarge
+from callwright.environments.undeclared import holds_foreign
 from callwright.errors import UsageError
+from callwright.machines.awaiting import waited_for
+from callwright.tools.foreign_values import TooManyNumbers, in_python
 from callwright.tools.spec import FunctionTool
 
 #: What may be added to the tools of an environment: sequences of tools. Where a registry makes the environment (a
@@ -27,7 +32,26 @@ def ready_function(added: FunctionTool) -> ReadyTool:
         hints.pop(added.state, None)
     if not all(map(_plain, hints.values())) or not _plain(returned):
         return ready(added.spec, added.call, "mapping")  # dates, models and the like are made of JSON and become JSON
+    if holds_foreign([added]):  # ours return nothing of NumPy, and are not looked through for it
+        function = _giving_python(function)
     return ready(added.spec, function, "state" if added.state is not None else "arguments")
+
+
+def _giving_python(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with numbers of NumPy and PyTorch in its results made Python's."""
+    awaited = waited_for(function)
+
+    @functools.wraps(awaited)
+    def call(*given: Any, **arguments: Any) -> Any:
+        result = awaited(*given, **arguments)
+        try:
+            return in_python(result)
+        except RecursionError:  # nested too deeply, or in a circle: told where sizes are
+            return result
+        except TooManyNumbers as error:
+            raise TooLarge("result_too_large", str(error)) from None
+
+    return call
 
 
 def _plain(hint: Any) -> bool:

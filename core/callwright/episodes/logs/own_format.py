@@ -17,6 +17,7 @@ from callwright.episodes.logs.unstated import UNSTATED_ANSWER, UNSTATED_TOOLS
 from callwright.episodes.logs.world import UnknownWorld
 from callwright.episodes.logs.writing import MARK, TEXTS, VERSION
 from callwright.errors import DataError
+from callwright.language.strict_json import kind as json_kind
 from callwright.tools.spec import ToolSpec
 from callwright.walk.task_rows.rows import read_answer, read_program
 from callwright.walk.task_rows.tools import read_spec
@@ -111,5 +112,5 @@ def _text(row: Mapping[str, Any], name: str) -> str:
 def _list(row: Mapping[str, Any], name: str) -> list[Any]:
     value = row.get(name, [])
     if not isinstance(value, list):
-        raise DataError(f"{name!r} is {type(value).__name__}, expected a list")
+        raise DataError(f"{name!r} is {json_kind(value)}, expected a list")
     return value

@@ -21,6 +21,7 @@ from callwright.episodes.logs.unstated import UNSTATED_ANSWER, UNSTATED_TOOLS
 from callwright.episodes.logs.world import UnknownWorld
 from callwright.errors import DataError
 from callwright.language.messages import Message, ToolCall
+from callwright.language.strict_json import kind as json_kind
 from callwright.tools.spec import ToolSpec
 from callwright.walk.tasks import Task
 
@@ -140,7 +141,7 @@ class Shelf:
         if definitions is None:
             return self._world((), self._given) if self._given else None
         if not isinstance(definitions, list | tuple):
-            raise DataError(f"{where}: the tools are {type(definitions).__name__}, expected a list of definitions")
+            raise DataError(f"{where}: the tools are {json_kind(definitions)}, expected a list of definitions")
         keys = tuple(map(repr, definitions))
         if keys not in self._worlds:
             found = {}
@@ -210,7 +211,7 @@ def told_log(
 def read_messages(given: Any, where: str) -> list[Message]:
     """Messages of the wire format. Raises :class:`callwright.errors.DataError` that says where and which one."""
     if not isinstance(given, list | tuple):
-        raise DataError(f"{where}: the messages are {type(given).__name__}, expected a list")
+        raise DataError(f"{where}: the messages are {json_kind(given)}, expected a list")
     made = []
     for number, one in enumerate(given):
         try:

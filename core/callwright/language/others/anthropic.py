@@ -11,6 +11,7 @@ from typing import Any
 
 from callwright.errors import DataError
 from callwright.language.messages import Message, Part, ToolCall
+from callwright.language.strict_json import kind as json_kind
 
 
 def messages_of_anthropic(messages: Iterable[Any], system: Any = None) -> Iterator[Message]:
@@ -24,7 +25,7 @@ def messages_of_anthropic(messages: Iterable[Any], system: Any = None) -> Iterat
     for place, message in enumerate(messages):
         where = f"message {place}"
         if not isinstance(message, Mapping):
-            raise DataError(f"{where} is {type(message).__name__}, expected an object")
+            raise DataError(f"{where} is {json_kind(message)}, expected an object")
         role, blocks = message.get("role"), _blocks(message.get("content"), where)
         if role == "assistant":
             yield _said(blocks, where)

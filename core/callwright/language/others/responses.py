@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from callwright.errors import DataError
 from callwright.language.messages import Message, Part, ToolCall
+from callwright.language.strict_json import kind as json_kind
 
 _TEXTS: Final = ("input_text", "output_text", "text", "summary_text", "reasoning_text", "refusal")
 
@@ -23,7 +24,7 @@ def messages_of_items(items: Iterable[Any]) -> Iterator[Message]:
     turn = _Turn()
     for place, item in enumerate(items):
         if not isinstance(item, Mapping):
-            raise DataError(f"item {place} is {type(item).__name__}, expected an object")
+            raise DataError(f"item {place} is {json_kind(item)}, expected an object")
         kind = item.get("type") or ("message" if "role" in item else "")
         if kind == "message" and item.get("role") == "assistant":
             if turn.calls:  # a text after calls begins another turn
@@ -70,7 +71,7 @@ def _parts(content: Any) -> Iterator[Part]:
         yield content
         return
     if content is not None and not isinstance(content, list | tuple):
-        raise DataError(f"a content is {type(content).__name__}, expected text or a list of parts")
+        raise DataError(f"a content is {json_kind(content)}, expected text or a list of parts")
     for part in content or ():
         if isinstance(part, str):
             yield part

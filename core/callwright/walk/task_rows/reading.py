@@ -18,6 +18,7 @@ from callwright.compression.packing import unpacked
 from callwright.environments.protocol import Environment
 from callwright.errors import CallwrightError, DataError, UnknownName, UsageError, cannot_read
 from callwright.language.long_numbers import json_value
+from callwright.language.strict_json import kind as json_kind
 from callwright.plugins import Registry, default_registry
 from callwright.walk.task_rows.head import Head, is_head
 from callwright.walk.task_rows.rows import TaskReader
@@ -70,7 +71,7 @@ def _parsed(line: bytes, where: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise DataError(f"{where}: not valid JSON: {error}") from error
     if not isinstance(row, dict):
-        raise DataError(f"{where}: expected an object, found {type(row).__name__}")
+        raise DataError(f"{where}: expected an object, found {json_kind(row)}")
     return row
 
 

@@ -14,7 +14,7 @@ from callwright.language.messages import Message
 from callwright.language.native import turn_text
 from callwright.language.parser import Parser
 from callwright.language.program import Program
-from callwright.training.demonstrations import Demonstrates, Shown, reference_of
+from callwright.training.demonstrations import WEIGHT, Demonstrates, Shown, reference_of
 from callwright.training.reporter import SILENT, Reporter
 from callwright.walk.limits import SINGLE_TURN, TurnLimits
 from callwright.walk.tasks import Task
@@ -174,8 +174,20 @@ def _converse(
             heard = []
         text = turn_text(message, parser)
         ids = shown_ids(policy, task, text)
-        line.sampled(ids)
+        if _is_learnt(message, task):
+            line.sampled(ids)
+        else:
+            line.heard(ids)
         history.append(Message.assistant(text))
+    if not line.ranges:
+        raise DataError(f"the demonstration of task {task.id!r} has no message of the assistant with a weight above 0")
+
+
+def _is_learnt(message: Message, task: Task) -> bool:
+    weight = message.extra.get(WEIGHT, 1)
+    if isinstance(weight, bool) or weight not in (0, 1):
+        raise DataError(f"the demonstration of task {task.id!r}: the weight of a message is 0 or 1, not {weight!r:.40}")
+    return bool(weight)
 
 
 def _short_enough(line: TokenLine, task: Task, bound: Bound) -> Example:

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from callwright.errors import InfrastructureFailure
 from callwright.machines.redaction import is_secret, redacted, redacted_words
 from callwright_plugins.mcp_servers.connecting.bounded import TOO_LONG, bounded
+from callwright_plugins.mcp_servers.connecting.listings import BrokenTool, sifted
 from callwright_plugins.mcp_servers.connecting.pipes import TOO_LARGE, UNREADABLE, process_streams
 from callwright_plugins.mcp_servers.connecting.workspace import Workspace
 from callwright_plugins.mcp_servers.wire import SESSION
@@ -102,7 +103,7 @@ class Target:
 
 @frozen
 class Description:
-    """What a server says of itself. ``tools`` is its listing, verbatim."""
+    """What a server says of itself. ``tools`` is its listing, verbatim, without those that MCP does not allow."""
 
     name: str
     version: str
@@ -110,6 +111,7 @@ class Description:
     #: What it declares under Callwright's key: sessions by id, and whether helper tools may be run.
     declares: Mapping[str, Any] | None
     tools: Sequence[Mapping[str, Any]] = field(repr=False)
+    broken: Sequence[BrokenTool] = field(default=(), eq=False, repr=False)
 
 
 @frozen
@@ -140,6 +142,8 @@ class Connection:
         self._leave = asyncio.Event()
         self._log: IO[bytes] | None = None
         self._listing_changed = False
+        #: Tools that were taken out of the listing at hand.
+        self._broken: list[BrokenTool] = []
         self._relisting = asyncio.Lock()
         #: How its tools differ from those that it had when it was opened, once it said that they changed.
         self.differences: Sequence[str] = ()
@@ -210,7 +214,8 @@ class Connection:
 
         about = types.Implementation(name="callwright", version=callwright.__version__)
         mode = "legacy" if self.target.legacy else "auto"
-        return Client(transport, mode=mode, client_info=about, message_handler=self._hear)
+        arriving = sifted(transport, self._broken.append)
+        return Client(arriving, mode=mode, client_info=about, message_handler=self._hear)
 
     async def _hear(self, message: Any) -> None:
         """Note that the server says that its tools are others now."""
@@ -278,6 +283,7 @@ class Connection:
 
     async def _describe(self) -> Description:
         client = self._client
+        self._broken.clear()
         tools: list[Mapping[str, Any]] = []
         told: set[str] = set()
         cursor, seen = None, set()
@@ -293,6 +299,10 @@ class Connection:
             if cursor is None or cursor in seen:
                 break
             seen.add(cursor)
+        broken = tuple(one.changed(self.target.without_secrets) for one in dict.fromkeys(self._broken))
+        if broken and not tools:
+            said = f"{broken[0].named}: {broken[0].fault:.500}"
+            raise ServerFailure("protocol", f"{self.target.label}: it answers with what MCP does not allow: {said}")
         capabilities = client.server_capabilities
         extensions = capabilities.extensions or {}
         experimental = capabilities.experimental or {}
@@ -303,6 +313,7 @@ class Connection:
             protocol=client.protocol_version,
             declares=extensions.get(SESSION, experimental.get(SESSION)),
             tools=tools,
+            broken=broken,
         )
 
     # Requests

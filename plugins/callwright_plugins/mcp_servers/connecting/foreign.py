@@ -18,6 +18,7 @@ from callwright.language.shortening import shortened
 from callwright.tools.schema_dialects import inline_definitions
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.mcp_servers.connecting.connection import Refused, Reply
+from callwright_plugins.mcp_servers.connecting.listings import BrokenTool
 from callwright_plugins.mcp_servers.wire import completed_tool
 
 _ILLEGAL: Final = re.compile(r"[^A-Za-z0-9_-]+")
@@ -26,6 +27,7 @@ _INVALID_PARAMS: Final = -32602
 _METHOD_NOT_FOUND: Final = -32601
 _INTERNAL_ERROR: Final = -32603
 _LONGEST_ACCOUNT: Final = 1500
+_LONGEST_FAULT: Final = 300
 #: Validation failures and unknown tools as servers word them (FastMCP, MCPServer, the TypeScript SDK, plain ones).
 _INVALID: Final = re.compile(
     r"validation errors? for|input validation error|invalid arguments? (?:for|:)|-32602|invalid_type|"
@@ -50,16 +52,20 @@ class ForeignTool:
     original: str
 
 
-def read_listing(tools: Iterable[Mapping[str, Any]], hide: Sequence[str] = ()) -> dict[str, ForeignTool]:
+def read_listing(
+    tools: Iterable[Mapping[str, Any]], hide: Sequence[str] = (), broken: list[BrokenTool] | None = None
+) -> dict[str, ForeignTool]:
     """The tools of a listing by the names that models are offered: letters, digits, ``_`` and ``-``, at most 64.
 
     ``hide`` are names of tools that are not offered. Definitions inside schemas are put where they are referred to.
-    Raises :class:`callwright.errors.DataError` for a schema that is not valid and
-    :class:`callwright.errors.UnknownName` for a hidden name that no tool has.
+    ``broken`` are tools that were taken out of it before, and takes those that are left out here: without a name, or
+    with a schema of arguments that is not valid. Raises :class:`callwright.errors.DataError` where no other is left,
+    and :class:`callwright.errors.UnknownName` for a hidden name that no tool has.
     """
+    broken = [] if broken is None else broken
     found: dict[str, ForeignTool] = {}
-    listed = []
-    for tool in tools:
+    listed = [one.name for one in broken]
+    for place, tool in enumerate(tools):
         original = str(tool.get("name", ""))
         listed.append(original)
         read = {
@@ -67,10 +73,15 @@ def read_listing(tools: Iterable[Mapping[str, Any]], hide: Sequence[str] = ()) -
             "inputSchema": _inlined(_opened(tool.get("inputSchema"))),
             "outputSchema": _inlined(tool.get("outputSchema")),
         }
-        spec = completed_tool(ToolSpec.from_mcp(read), tool.get("_meta"))
-        name = _free(_ILLEGAL.sub("_", original)[:_LONGEST_NAME] or "tool", found)
-        spec = evolve(spec, name=name, hidden=spec.hidden or original in hide or name in hide)
-        found[name] = ForeignTool(_usable(spec), original)
+        try:
+            spec = completed_tool(ToolSpec.from_mcp(read), tool.get("_meta"))
+            name = _free(_ILLEGAL.sub("_", original)[:_LONGEST_NAME] or "tool", found)
+            spec = evolve(spec, name=name, hidden=spec.hidden or original in hide or name in hide)
+            found[name] = ForeignTool(_usable(spec), original)
+        except DataError as error:
+            broken.append(BrokenTool(original, place, shortened(str(error), _LONGEST_FAULT)))
+    if broken and not found:
+        raise DataError(f"no tool of the listing can be used: {broken[0].named}: {broken[0].fault}")
     for name in hide:
         if name not in listed and name not in found:
             raise UnknownName("tool to hide", name, found)
@@ -114,10 +125,7 @@ def _usable(spec: ToolSpec) -> ToolSpec:
         _ = spec.compiled
     except DataError:
         plain = evolve(spec, result=None)
-        try:
-            _ = plain.compiled
-        except DataError as error:
-            raise DataError(f"{error}. Leave the tool out with hide=[{spec.name!r}]") from error
+        _ = plain.compiled
         return plain
     return spec
 

@@ -73,7 +73,8 @@ async def _begin(bench: Bench) -> Report:
     connection = (await bench.process()).connection
     description, target = connection.description, bench.options.target
     assert description is not None
-    bench.tools.update(read_listing(description.tools))
+    broken = list(description.broken)
+    bench.tools.update(read_listing(description.tools, broken=broken))
     for name, arguments in bench.options.script:
         if name not in bench.tools:
             raise UsageError(f"the script calls {name!r}, which is no tool of this server")
@@ -88,6 +89,7 @@ async def _begin(bench: Bench) -> Report:
         tools=len(bench.tools),
         declared_read_only=declared,
         declares_sessions=description.declares is not None,
+        notes=[one.words for one in broken],
         scratch="a scratch folder for each process" if target.command else "",
     )
     inside = mentions_workspace([*target.command, *target.env.values()]) or description.declares is not None

@@ -13,6 +13,7 @@ from attrs import evolve
 
 from callwright.environments.protocol import Environment
 from callwright.errors import InfrastructureFailure, UnknownName
+from callwright.machines.command_folder import warn_once
 from callwright.options import read_options
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.mcp_servers.connecting.connection import Connection, Description, Refused, ServerFailure
@@ -220,7 +221,11 @@ class MCPEnvironment(Environment):
             connection = await first.connect(scenario)
             description = connection.description
             assert description is not None
-            listed = read_listing(description.tools, [*self.options.hide, *self.options.reset_tools])
+            broken = list(description.broken)
+            listed = read_listing(description.tools, [*self.options.hide, *self.options.reset_tools], broken)
+            for one in broken:
+                if one.name not in self.options.hide:
+                    warn_once(f"{self.target.label}: {one.words}")
             tools = only_reading(listed, self.options.read_only)
             if self.options.lock is not None:
                 lock_name = self.options.lock_name or self.options.name

@@ -194,7 +194,7 @@ def test_blocks_as_messages() -> None:
         cw.Message.user("and?"),
     ]
     for bad, said in (
-        ([3], "message 0 is int"),
+        ([3], "message 0 is a number, expected an object"),
         ([{"role": "tool", "content": "x"}], "has the role 'tool'"),
         ([{"role": "user", "content": 3}], "no text and no list of blocks"),
         ([{"role": "assistant", "content": [{"type": "server_tool_use"}]}], "the server's own"),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from attrs import evolve
 from jsonschema import Draft202012Validator
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -381,6 +382,46 @@ def test_conversations_are_learnt_where_the_assistant_speaks(make_sft: Pipelines
         )
         assert policy.written(ours).replace(" ", "") == f"{call}{end}It is cold there.{end}".replace(" ", "")
         assert policy.written(heard) == '\n{"result": 3}\nAnd Oslo?\n'
+
+
+def weighted(*weights: Any) -> Callable[[cw.Task], list[cw.Message]]:
+    """The conversation, with weights of what the assistant says."""
+
+    def shown(task: cw.Task) -> list[cw.Message]:
+        given = iter(weights)
+        said = conversation(task)
+        return [evolve(one, extra={"weight": next(given)}) if one.role == "assistant" else one for one in said]
+
+    return shown
+
+
+def test_what_has_the_weight_0_is_read_and_not_learnt(make_sft: Pipelines, small_corpus: Any) -> None:
+    pipeline = make_sft(corpus=_Refers(small_corpus, weighted(0, 1)))
+    policy = policy_of(pipeline, SupervisedOptions(device="cpu"))
+    shown = of_tasks(pipeline, pipeline.tasks("train", 2))
+    plain = of_tasks(make_sft(corpus=_Refers(small_corpus, conversation)), pipeline.tasks("train", 2))
+    bound = Bound(900, "'max_tokens'")
+    for example, whole in zip(
+        encode(pipeline, policy, shown, bound).examples, encode(pipeline, policy, plain, bound).examples, strict=True
+    ):
+        assert example.completion == whole.completion
+        assert example.mask is not None
+        ours = [token for token, mine in zip(example.completion, example.mask, strict=True) if mine]
+        end = policy.written(policy.completion_ids(""))
+        assert policy.written(ours).replace(" ", "") == f"It is cold there.{end}".replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"), [((0, 0), "no message of the assistant with a weight"), ((0.5, 1), "is 0 or 1, not 0.5")]
+)
+def test_weights_that_are_none_are_refused(
+    weights: tuple[Any, ...], message: str, make_sft: Pipelines, small_corpus: Any
+) -> None:
+    pipeline = make_sft(corpus=_Refers(small_corpus, weighted(*weights)))
+    policy = policy_of(pipeline, SupervisedOptions(device="cpu"))
+    shown = of_tasks(pipeline, pipeline.tasks("train", 1))
+    with pytest.raises(DataError, match=message):
+        encode(pipeline, policy, shown, Bound(900, "'max_tokens'"))
 
 
 @pytest.mark.parametrize(

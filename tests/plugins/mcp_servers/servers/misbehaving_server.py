@@ -40,10 +40,15 @@ MORE = {
     "collide": [tool("a.b"), tool("a_b"), {**tool("echo"), "description": "another one"}],
     "badschema": [tool("bad", {"type": "object", "properties": {"x": {"type": "strin"}}})],
     "noobject": [tool("bad", {"type": "objekt"})],
+    "nameless": [{"description": "What nobody knows.", "inputSchema": OPEN}, tool(""), "no tool", tool("last")],
     "refbomb": [tool("bomb", doubling(30))],
     "regex": [tool("rx", {"type": "object", "properties": {"x": {"type": "string", "pattern": "^(a+)+$"}}})],
 }
 TOOLS += MORE.get(MODE, [])
+if MODE == "nothingsound":
+    TOOLS = [tool("bad", {"type": "objekt"}), {"name": "worse"}]
+if MODE == "noschema":
+    TOOLS = MORE["badschema"]
 pages = 0
 
 
