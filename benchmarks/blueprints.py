@@ -23,10 +23,10 @@ from callwright.language.program import Call
 from callwright.plugins import default_registry
 from callwright.training.synthesis.synthesizer import Materials
 from callwright_plugins.mcp_environments import TOOLS
-from callwright_plugins.synthesis.blueprints.blueprint import Blueprint
+from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, coverage_of
 from callwright_plugins.synthesis.blueprints.knobs import Knobs
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge, cache_folder, known
-from callwright_plugins.synthesis.blueprints.planning import coverage_of, plan_blueprints
+from callwright_plugins.synthesis.blueprints.planning import plan_blueprints
 from callwright_plugins.synthesis.graph.references import replaced, value_at
 
 

@@ -9,6 +9,7 @@ else.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, get_args
 
@@ -206,3 +207,10 @@ class Blueprint:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"no blueprint ({error}): {stated!r:.80}") from error
+
+
+def coverage_of(blueprints: Sequence[Blueprint]) -> Counter[str]:
+    """In how many blueprints each tool is called."""
+    return Counter(
+        tool for one in blueprints for tool in sorted({call.tool for stage in one.stages for call in stage.calls})
+    )

@@ -9,7 +9,6 @@ stage says. The same materials, knowledge and knobs give the same blueprints.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -497,10 +496,3 @@ def _compared(blueprint: Blueprint) -> list[Call]:
     """What near-duplicates are told by: the calls that it takes, or that are asked for where none is made."""
     calls = [call for stage in blueprint.stages for call in stage.calls]
     return calls or [call for stage in blueprint.stages for call in stage.asked.calls]
-
-
-def coverage_of(blueprints: Sequence[Blueprint]) -> Counter[str]:
-    """In how many blueprints each tool is called."""
-    return Counter(
-        tool for one in blueprints for tool in sorted({call.tool for stage in one.stages for call in stage.calls})
-    )

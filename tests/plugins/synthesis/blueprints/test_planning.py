@@ -21,10 +21,10 @@ from callwright.errors import UsageError
 from callwright.language.program import Call, plain
 from callwright.plugins import default_registry
 from callwright.training.synthesis.synthesizer import Materials
-from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, Stage
+from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, Stage, coverage_of
 from callwright_plugins.synthesis.blueprints.knobs import Knobs, shared_out
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge, known
-from callwright_plugins.synthesis.blueprints.planning import coverage_of, plan_blueprints
+from callwright_plugins.synthesis.blueprints.planning import plan_blueprints
 from callwright_plugins.synthesis.blueprints.repertoire import Repertoire
 from callwright_plugins.synthesis.blueprints.turns import assistant_turns
 from callwright_plugins.synthesis.blueprints.wishes import Coverage, Venue, Wisher
