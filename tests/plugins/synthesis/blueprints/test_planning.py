@@ -278,7 +278,9 @@ def test_knobs_at_nothing_leave_nothing() -> None:
 
 def test_where_there_is_no_room_for_a_chain_one_call_is_asked_for(meetings: tuple[Environment, Knowledge, Any]) -> None:
     environment, knowledge, _ = meetings
-    wanted = dict.fromkeys(["parallel", "two_goals", "failing", "recoveries", "several_servers", "irrelevance"], 0.0)
+    wanted: dict[str, Any] = dict.fromkeys(
+        ["parallel", "two_goals", "failing", "recoveries", "several_servers", "irrelevance"], 0.0
+    )
     wanted |= dict.fromkeys(["clarifications", "abstentions"], 0.0)
     blueprints = planned(
         environment, knowledge, 12, **wanted, chains=1.0, least_turns=2, most_turns=2, assistant_turns=4
