@@ -260,7 +260,8 @@ def evaluate(
         click.echo(json.dumps(result, indent=2))
     else:
         marked = ", oracle shots" if result.get("shots") == "oracle" else ""
-        draw_accuracies(result, title=f"{here.sampler_name} on {here.pipeline.corpus.name}, {here.split}{marked}")
+        title = f"{here.sampler_name} on {here.pipeline.corpus.name}, {here.split}{marked}"
+        draw_accuracies(result, title, remedy=here.longer_answers())
         if here.benchmark is not None:
             draw_values(result)
         if output and "report" in app.registry.names("command"):

@@ -7,14 +7,18 @@ from typing import Any, Final
 
 from callwright.commands.terminal import interval, percent, screen, table, text
 from callwright.language.shortening import shortened
+from callwright.training.truncation import cut_off_in_words
 
 #: Reasons why attempts are masked that are shown, and the characters of one.
 _REASONS: Final = 3
 _LONGEST_REASON: Final = 400
 
 
-def draw_accuracies(result: Mapping[str, Any], title: str) -> None:
-    """Accuracies by depth, structure and whatever was asked for, then samples, rewards and what was masked."""
+def draw_accuracies(result: Mapping[str, Any], title: str, remedy: str) -> None:
+    """Accuracies by depth, structure and whatever was asked for, then samples, rewards and what was masked.
+
+    ``remedy`` says how the limit of tokens is raised, should it have cut many answers off.
+    """
     console = screen()
     headings = ("", "tasks", "accuracy", "also valid", "commonest failures")
     shown = table(*headings, right=(1, 2, 3), title=title)
@@ -43,6 +47,8 @@ def draw_accuracies(result: Mapping[str, Any], title: str) -> None:
             console.print(text(f"  {count}: {shortened(reason, _LONGEST_REASON)}"))
         if not result["headline"] and whole is not None:
             console.print(f"more than 2%, so there is no headline: {bounds(whole)} of all are right, by what they were")
+    for sentence in cut_off_in_words(result, remedy):
+        console.print(text(sentence))
     if result.get("shots") == "oracle":
         console.print(
             "oracle shots: the examples tell the structure and depth of each task, so this says less of a model"

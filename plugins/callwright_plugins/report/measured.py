@@ -11,6 +11,7 @@ from callwright.measuring.rows import verdict_of
 from callwright.training.ledger.row_digests import DigestedRows
 from callwright.training.run_folder import Run
 from callwright.training.summary import summarise
+from callwright.training.truncation import cut_off_in_words
 from callwright.training.verdicts import Verdict
 from callwright_plugins.report.drawing.markup import cut, percent, points, safe, section
 from callwright_plugins.report.reading import VERDICTS, RunData, number, read_json, read_text, rows, table
@@ -188,6 +189,7 @@ def _notices(data: RunData) -> str:
             for reason, count in table(data.after.get("lost")).items()
             if isinstance(count, int)
         ]
+    remarks += [f"{sentence}." for sentence in cut_off_in_words(data.after)]
     if _oracle(data):
         remarks.append(
             "The examples in the prompts are oracle shots: they have the structure and depth of the task itself, which "
