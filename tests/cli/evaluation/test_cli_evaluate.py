@@ -75,7 +75,7 @@ def test_a_recipe_names_corpus_form_and_sampler(invoke: Invoke, recipe: Path) ->
         ((*SUMS, "--sampler", "noisy-gold", "--sampler-option", "p=2"), 2, "less than or equal to 1, not 2"),
         ((*SUMS, "--sampler", "gold", "--shots", "2"), 2, "error: corpus 'sums-v1' offers no examples for prompts"),
         ((*SUMS, "--sampler", "gold", "--shots", "-1"), 2, "-1 is not in the range x>=0"),
-        ((*SUMS, "--sampler", "gold", "--set", "a=1"), 2, "--set goes with --recipe"),
+        ((*SUMS, "--sampler", "gold", "--set", "a=1"), 2, "--set and --unset go with --recipe"),
         (("--recipe", "x", "--ir", "json"), 2, "use --set with a recipe"),
         (("--recipe", "no-such-recipe", "--sampler", "gold"), 2, "error: no-such-recipe: there is no such file."),
     ],
