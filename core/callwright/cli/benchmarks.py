@@ -63,7 +63,7 @@ def list_(app: App, as_json: bool) -> None:
         rows = [{"name": one.name, "plugin": one.plugin, "summary": one.summary} for one in found]
         click.echo(json.dumps(rows, indent=2))
         return
-    shown = table("name", "plugin", "about")
+    shown = table("name", "plugin", "about", codes=(0,))
     for one in found:
         shown.add_row(text(one.name), text(one.plugin), text(one.summary))
     screen().print(shown)

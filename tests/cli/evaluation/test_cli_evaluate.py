@@ -12,6 +12,7 @@ import pytest
 from click.testing import Result
 
 import callwright as cw
+from callwright.cli.evaluation_tables import draw_accuracies
 from callwright.commands.file_formats import schema_of
 from callwright.training.evaluation import Plan
 
@@ -50,6 +51,29 @@ def test_a_table_for_people(invoke: Invoke) -> None:
     assert "gold on sums-v1, train" in result.stdout
     assert "depth 2" in result.stdout
     assert "100.0%" in result.stdout
+
+
+@pytest.mark.parametrize("columns", ["80", "60", "200"])
+def test_neither_figures_nor_codes_are_parted_in_the_middle(
+    columns: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    cell = {"accuracy": 1.0, "n": 40, "low": 0.912, "high": 1.0, "valid_accuracy": 1.0}
+    result = {
+        "by_depth": {"3": cell},
+        "by_structure": {"conjunctive": cell},
+        "by": {"kind": {"parameter_missing": cell}},
+        "failures": {"3": {"schema:unexpected_parameter": 11, "execution:unknown_cuisine": 3, "answer:wrong": 1}},
+        "masked": 0,
+        "headline": True,
+        "all": cell,
+    }
+    draw_accuracies(result, "a title", remedy="")
+    shown = capsys.readouterr().out
+    for whole in ("parameter_missing", "100.0% [91, 100]", "11 schema:unexpected_parameter", "unknown_cuisine"):
+        assert whole in shown
+    assert "answer:wrong" not in shown
+    assert max(map(len, shown.splitlines())) <= int(columns)
 
 
 def test_a_recipe_names_corpus_form_and_sampler(invoke: Invoke, recipe: Path) -> None:
