@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from attrs import evolve
 from click.testing import Result
 
 import callwright as cw
@@ -295,6 +296,27 @@ def test_an_evaluation_with_other_shots_is_another_one(
     refused = tmp_path / "refused"
     assert invoke("evaluate", *SUMS, "--sampler", "gold", "--shots", "2", "-o", refused).exit_code == 2
     assert not refused.exists()
+
+
+@pytest.mark.parametrize("sampler", ["gold", "noisy-gold"])
+def test_tasks_that_a_sampler_cannot_answer_are_refused_before_there_is_a_folder(
+    invoke: Invoke, registry: cw.Registry, tmp_path: Path, sampler: str
+) -> None:
+    from cli_fakes import Sums
+
+    class Bare(Sums):
+        name = "bare-sums-v1"
+
+        def __getitem__(self, split: str) -> list[cw.Task]:
+            return [evolve(task, program=None) if task.depth else task for task in super().__getitem__(split)]
+
+    registry.add(SimpleNamespace(callwright_corpora=cw.hookimpl(lambda: [cw.Lazy("bare-sums-v1", Bare)])), name="bare")
+    out = tmp_path / "e"
+    done = invoke("evaluate", "--corpus", "bare-sums-v1", "--sampler", sampler, "-o", out)
+    assert (done.exit_code, out.exists()) == (2, False)
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"error: 8 of 12 tasks have no reference program, which the sampler {sampler!r} writes")
+    assert invoke("evaluate", "--corpus", "bare-sums-v1", "--sampler", "no-call", "-o", out).exit_code == 0
 
 
 def test_an_evaluation_has_a_report(invoke: Invoke, tmp_path: Path) -> None:
