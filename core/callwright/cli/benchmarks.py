@@ -352,6 +352,7 @@ def draw_values(result: Mapping[str, Any]) -> None:
 @settings_option
 @options.ir_option
 @click.option("-o", "--output", required=True, metavar="OUT", help="The file. A log may go in a folder that is there.")
+@options.replace_option
 @click.pass_obj
 def export(
     app: App,
@@ -363,6 +364,7 @@ def export(
     given: tuple[str, ...],
     ir: str,
     output: str,
+    overwrite: bool,
 ) -> None:
     """Write the tasks for whoever answers them elsewhere, or what was measured as a log of Inspect.
 
@@ -381,8 +383,9 @@ def export(
             raise UsageError(
                 "--format inspect writes what was measured: it takes a FOLDER, and no option of a benchmark"
             )
-        _export_log(Path(name), Path(output))
+        _export_log(Path(name), Path(output), overwrite)
         return
+    options.refuse_existing(Path(output), overwrite=overwrite)
     made = _opened(app, name, data, package, given)
     parser: Parser = app.registry.create("parser", ir)
     lines = []
@@ -405,13 +408,14 @@ def export(
     click.echo(f"{len(lines):,} tasks in {output}")
 
 
-def _export_log(folder: Path, output: Path) -> None:
+def _export_log(folder: Path, output: Path, overwrite: bool) -> None:
     from callwright.measuring.folders import read_evaluated
     from callwright.measuring.inspect_log import inspect_log, log_name
     from callwright.training.run_folder import write_atomically
 
     log = inspect_log(read_evaluated(folder))
     target = output / log_name(log) if output.is_dir() else output
+    options.refuse_existing(target, overwrite=overwrite)
     write_atomically(target, json.dumps(log, indent=1) + "\n")
     click.echo(f"{len(log['samples']):,} samples in {target}")
 

@@ -17,7 +17,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from callwright.commands.app import App
-from callwright.errors import CallwrightError
+from callwright.errors import CallwrightError, UsageError
 from callwright.walk.limits import TRUNCATION_POLICIES
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -252,6 +252,19 @@ corpus_settings = click.option(
 overwrite_option = click.option(
     "--overwrite", is_flag=True, help="Start OUT anew, whatever it holds. Without it, OUT is gone on with."
 )
+replace_option = click.option("--overwrite", is_flag=True, help="Replace the file that is there already.")
+
+
+def refuse_existing(*files: Path, overwrite: bool) -> None:
+    """Refuse to replace files that nobody asked to be replaced; devices and pipes are written to.
+
+    Raises :class:`callwright.UsageError`.
+    """
+    for file in () if overwrite else files:
+        if file.is_file() and not file.is_relative_to("/dev"):
+            raise UsageError(f"{file} is there already: name another file, or replace it with --overwrite")
+
+
 seed_option = click.option("--seed", default=0, show_default=True, help="Fixes everything that is drawn.")
 
 
