@@ -60,6 +60,15 @@ def _nearby(name: str, known: Sequence[str]) -> str:
     return f"{', '.join(sorted(shown))}, and {len(known) - LISTED:,} more"
 
 
+def needs_option(owner: str, option: str) -> str:
+    """That an option is missing, in words; of files of others, how they are named and who says which they are."""
+    files = option == "data" and owner.startswith(("the corpus ", "the benchmark "))
+    flag = ", the folder of its files: --data DIR in a command" if files else ""
+    name = owner.removeprefix("the benchmark ").strip("'")
+    which = f"; callwright benchmark show {name} says which they are" if files and name != owner else ""
+    return f"{owner} needs the option {option!r}{flag}{which}"
+
+
 class SeveralMistakes(UsageError):
     """More than one thing is wrong with what was asked for; ``each`` is one of them, and has a line of the message."""
 

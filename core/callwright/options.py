@@ -15,7 +15,7 @@ from attrs import frozen
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
 
-from callwright.errors import PluginError, UnknownName, UsageError, raise_together
+from callwright.errors import PluginError, UnknownName, UsageError, needs_option, raise_together
 from callwright.registration import Lazy
 
 _Options = TypeVar("_Options", bound=BaseModel)
@@ -143,7 +143,7 @@ def _mistake(model: type[BaseModel], problem: Any, owner: str, beside: Collectio
         return UnknownOption(where, path, [*table.model_fields, *(beside if len(path) == 1 else ())])
     if problem["type"] == "missing":
         where = f"{owner}: {_key(path[:-1])}" if path[1:] else owner
-        return WrongOption(f"{where} needs the option {path[-1]!r}", path)
+        return WrongOption(needs_option(where, path[-1]), path)
     message = problem["msg"].removeprefix("Value error, ")
     if path and message.startswith("must be "):
         return WrongOption(f"{owner}: {_key(path)} {message}", path)

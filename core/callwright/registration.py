@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from attrs import field, frozen
 
-from callwright.errors import CallwrightError, MissingExtra, PluginError, UnknownName, UsageError, raise_together
+from callwright.errors import (
+    CallwrightError,
+    MissingExtra,
+    PluginError,
+    UnknownName,
+    UsageError,
+    needs_option,
+    raise_together,
+)
 
 if TYPE_CHECKING:
     from callwright.options import OptionTable
@@ -206,7 +214,5 @@ def check_options(what: str, factory: Any, options: Mapping[str, Any], others: I
             and parameter.name in known
             and parameter.name not in options
         ):
-            files = parameter.name == "data" and what.startswith(("the corpus ", "the benchmark "))
-            flag = ", the folder of its files: --data DIR in a command" if files else ""
-            mistakes.append(UsageError(f"{what} needs the option {parameter.name!r}{flag}"))
+            mistakes.append(UsageError(needs_option(what, parameter.name)))
     raise_together(mistakes)

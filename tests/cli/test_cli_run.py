@@ -60,6 +60,58 @@ def test_overrides_reach_the_trainer(invoke: Invoke, recipe: Path, tmp_path: Pat
     assert tomllib.loads((folder / "recipe.toml").read_text())["trainer"]["steps"] == 5
 
 
+def test_a_key_that_is_unset_stays_so_when_the_run_goes_on(invoke: Invoke, recipe: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    words = ("run", recipe, "--set", "trainer.pause=0.0", "--unset", "trainer.steps", "-o", folder)
+    assert invoke(*words).exit_code == 0
+    assert tomllib.loads((folder / "recipe.toml").read_text())["trainer"] == {"name": "slow", "pause": 0.0}
+    assert "--unset trainer.steps" in json.loads((folder / "manifest.json").read_text())["command"]
+    (folder / "metrics.jsonl").unlink()
+    for again in (("run", folder), words):
+        assert invoke(*again).exit_code == 0
+        assert len((folder / "metrics.jsonl").read_text().splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        (
+            "trainer.stps",
+            "error: --unset trainer.stps: There is no key in the recipe named 'trainer.stps'. Did",
+        ),
+        ("corpus", "error: --unset corpus: corpus is missing"),
+        ("seed=3", "Error: --unset seed=3: expected a key alone, such as trainer.warm_start"),
+        ("", "Error: --unset : expected a key alone"),
+    ],
+)
+def test_what_cannot_be_unset(key: str, said: str, invoke: Invoke, recipe: Path) -> None:
+    done = invoke("run", recipe, "--dry-run", "--unset", key)
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+def test_a_finished_run_says_so_and_how_to_train_longer(invoke: Invoke, recipe: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "a run"
+    invoke("run", recipe, "-o", folder)
+    (folder / "checkpoints" / "final").mkdir()  # as trainers leave it that have a model
+    done = invoke("run", folder)
+    assert done.exit_code == 0
+    first = done.stderr.splitlines()[0]
+    assert first.startswith(
+        f"{folder} is finished after 3 steps; its report is {folder / 'report.html'}. Nothing is left"
+    )
+    longer = f"callwright run '{folder / 'recipe.toml'}' --set 'model={folder / 'checkpoints/final'}' --output ANOTHER"
+    assert first.endswith(f"more steps are another run, from its model: {longer}")
+    (folder / "metrics.jsonl").write_text("no rows\n")
+    assert "is finished; its report" in invoke("run", folder, "--json").stderr
+
+
+def test_a_run_of_which_something_is_left_is_not_called_finished(invoke: Invoke, recipe: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    invoke("run", recipe, "-o", folder)
+    assert "finished" not in invoke("run", folder).stderr
+
+
 def test_a_run_folder_is_a_recipe_to_go_on_with(invoke: Invoke, recipe: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     invoke("run", recipe, "--set", "trainer.steps=4", "-o", folder)
@@ -164,6 +216,38 @@ def test_a_folder_of_another_recipe_is_left_alone(invoke: Invoke, recipe: Path, 
     assert result.exit_code == 2
     assert "holds a run of another recipe (it differs in seed)" in result.stderr
     assert (folder / "metrics.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("dry", [("--dry-run",), ()])
+def test_a_folder_of_something_else_is_left_alone(
+    invoke: Invoke, recipe: Path, tmp_path: Path, dry: tuple[str, ...]
+) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for name in ("a.txt", "b.txt"):
+        (folder / name).write_text("precious")
+    result = invoke("run", recipe, "-o", folder, *dry)
+    assert result.exit_code == 2
+    assert f"{folder} is not empty and holds no run (a.txt, b.txt); name a folder that is empty or not there yet" in (
+        result.stderr
+    )
+    assert sorted(path.name for path in folder.iterdir()) == ["a.txt", "b.txt"]
+
+
+def test_a_folder_of_somebodys_checkpoints_is_left_alone(invoke: Invoke, recipe: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine" / "checkpoints" / "step-1").mkdir(parents=True)
+    result = invoke("run", recipe, "-o", tmp_path / "mine")
+    assert (result.exit_code, "holds no run (checkpoints)" in result.stderr) == (2, True)
+
+
+def test_what_a_killed_start_left_is_no_hindrance(invoke: Invoke, recipe: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    invoke("run", recipe, "-o", folder)
+    for path in folder.iterdir():
+        if path.is_file() and not path.name.startswith(("ledger", "manifest")):
+            path.unlink()
+    (folder / "recipe.toml.part").write_text("half of")
+    assert invoke("run", recipe, "-o", folder).exit_code == 0
 
 
 def test_a_file_is_no_run_folder_and_an_empty_name_no_recipe(invoke: Invoke, recipe: Path, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from callwright.recipe_file import (
     find_line,
     find_recipe,
     load_recipe,
+    override_words,
     parse_recipe,
     shipped_recipes,
     write_toml,
@@ -138,6 +139,32 @@ def test_an_override_without_key_or_value(override: str) -> None:
 def test_an_override_cannot_go_into_a_value() -> None:
     with pytest.raises(RecipeError, match=r"^--set seed\.a=1: 'seed' is a value, not a table"):
         data("seed.a=1")
+
+
+def test_a_key_can_be_left_out() -> None:
+    assert "kl_weight" not in data("-algorithm.kl_weight")["algorithm"]
+    assert "algorithm" not in data("-algorithm")
+    assert data("-algorithm", "algorithm.name=dapo")["algorithm"] == {"name": "dapo"}
+    changed = parse_recipe(TEXT, overrides=["-model"])
+    assert changed.recipe.model == {}
+    assert parse_recipe(changed.effective_text()).recipe == changed.recipe
+    assert "[model" not in changed.effective_text()
+
+
+@pytest.mark.parametrize("key", ["modl", "model.pth", "seed.a", "", "."])
+def test_a_key_that_is_not_there_cannot_be_left_out(key: str) -> None:
+    with pytest.raises(RecipeError, match=rf"^--unset {key}: There is no key in the recipe named"):
+        data(f"-{key}")
+
+
+def test_what_is_missing_then_names_what_left_it_out() -> None:
+    with pytest.raises(RecipeError, match=r"^--unset corpus\.name: corpus\.name is missing$"):
+        data("-corpus.name")
+
+
+def test_overrides_as_the_words_of_a_command_line() -> None:
+    words = override_words(["seed=1", "-model", "-x=3"])
+    assert words == ["--set", "seed=1", "--unset", "model", "--set", "-x=3"]
 
 
 def test_the_effective_text_says_what_was_run() -> None:

@@ -49,7 +49,7 @@ CAPABILITIES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "sampler": (
         *(f"callwright.walk.sampling:{name}" for name in ("ChoosesRole", "CountsRequests", "KeepsReplies")),
-        *(f"callwright.walk.sampling:{name}" for name in ("OffersTools", "SamplesConcurrently")),
+        *(f"callwright.walk.sampling:{name}" for name in ("OffersTools", "RefusesTasks", "SamplesConcurrently")),
         *(f"callwright.episodes.sampling:{name}" for name in ("ConversesConcurrently", "EpisodeSampler")),
         "callwright.episodes.long_context:ExtendsContext",
     ),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
+from attrs import frozen
 
 from callwright.commands import options
 from callwright.commands.app import App
@@ -18,7 +19,8 @@ from callwright.commands.pipelines import make_benchmark
 
 if TYPE_CHECKING:
     from callwright.language.parser import Parser
-    from callwright.measuring.benchmark import Benchmark, Judged, Judgement
+    from callwright.measuring.benchmark import Benchmark, Judged, Judgement, Need
+    from callwright.measuring.sources.source import Source
     from callwright.plugins import Registry
     from callwright.walk.attempt import Attempt
     from callwright.walk.conditions import Conditions
@@ -51,6 +53,65 @@ def _opened(app: App, text: str, data: str | None, package: str | None, given: t
     return make_benchmark(app.registry, text, {**known, **options.key_values(given, "--benchmark-option")})
 
 
+@frozen
+class Wanted:
+    """What a version of a benchmark needs, which a class may say before it is made."""
+
+    name: str
+    version: str
+    versions: Sequence[str]
+    needs: Sequence[Need]
+    sources: Mapping[str, Sequence[Source]]
+
+    @property
+    def archives(self) -> Sequence[Source]:
+        """What a package index holds of it."""
+        return self.sources.get(self.version, ())
+
+    def to_json(self) -> dict[str, Any]:
+        """The same for a program."""
+        archives = [{"file": one.file, "size": one.size, "sha256": one.sha256} for one in self.archives]
+        return {
+            "name": self.name,
+            "version": self.version,
+            "versions": list(self.versions),
+            "needs": [need.to_json() for need in self.needs],
+            **({"sources": archives} if archives else {}),
+        }
+
+    def draw(self) -> None:
+        """The same for people."""
+        from callwright.commands.terminal import screen, text
+        from callwright.measuring.sources.index import shown
+
+        console = screen()
+        console.print(text(f"{self.name}:{self.version} (versions: {', '.join(self.versions)})"))
+        for need in self.needs:
+            console.print(text(f"needs {need.kind}: {need.what}"))
+            for file in need.files:
+                console.print(text(f"  {file}"))
+            if need.origin:
+                console.print(text(f"  from {need.origin}"))
+        get = f"callwright benchmark get {self.name}:{self.version} --data DIR"
+        for one in self.archives:
+            console.print(text(f"{get} fetches {one.file}, {shown(one.size)}"))
+
+
+def _without_data(app: App, text: str) -> Wanted | None:
+    """What a benchmark wants whose files nobody has named; ``None`` where it needs none, or says so only once made."""
+    from callwright.measuring.benchmark import Need, named_version, version_of
+
+    name, version = named_version(text)
+    made = app.registry.spec("benchmark", name).load()
+    needs, versions, sources = (getattr(made, key, None) for key in ("needs", "versions", "sources"))
+    if not isinstance(needs, list | tuple) or not isinstance(versions, list | tuple) or not versions:
+        return None
+    if not any(isinstance(need, Need) and need.kind == "data" for need in needs):
+        return None
+    chosen = version_of(name, version, versions)
+    return Wanted(name, chosen, versions, needs, sources if isinstance(sources, Mapping) else {})
+
+
 @click.command("list")
 @options.json_option
 @click.pass_obj
@@ -63,7 +124,7 @@ def list_(app: App, as_json: bool) -> None:
         rows = [{"name": one.name, "plugin": one.plugin, "summary": one.summary} for one in found]
         click.echo(json.dumps(rows, indent=2))
         return
-    shown = table("name", "plugin", "about")
+    shown = table("name", "plugin", "about", codes=(0,))
     for one in found:
         shown.add_row(text(one.name), text(one.plugin), text(one.summary))
     screen().print(shown)
@@ -77,32 +138,29 @@ def list_(app: App, as_json: bool) -> None:
 @options.json_option
 @click.pass_obj
 def show(app: App, name: str, data: str | None, package: str | None, given: tuple[str, ...], as_json: bool) -> None:
-    """Show what a benchmark holds: versions, categories, what it needs, and whether its results are official."""
+    """Show what a benchmark holds: versions, categories, what it needs, and whether its results are official.
+
+    Of one whose files are not there yet, that is, without --data, it says which they are and where they come from.
+    """
     from callwright.commands.terminal import screen, text
     from callwright.measuring.benchmark import about
-    from callwright.measuring.sources.index import shown
 
+    if data is None and not any(one.partition("=")[0].strip() == "data" for one in given):
+        wanted = _without_data(app, name)
+        if wanted is not None:
+            if as_json:
+                click.echo(json.dumps(wanted.to_json(), indent=2))
+            else:
+                wanted.draw()
+                screen().print(text("give --data DIR for what the folder holds and whether results are official"))
+            return
     made = _opened(app, name, data, package, given)
-    stated = {
-        **about(made),
-        "versions": list(made.versions),
-        "needs": [{"kind": need.kind, "what": need.what} for need in made.needs],
-        "categories": dict(made.categories),
-    }
-    sources = getattr(made, "sources", {}).get(made.version, ())
-    if sources:
-        stated["sources"] = [{"file": one.file, "size": one.size, "sha256": one.sha256} for one in sources]
+    wanted = Wanted(made.name, made.version, made.versions, made.needs, getattr(made, "sources", {}))
     if as_json:
-        click.echo(json.dumps(stated, indent=2))
+        click.echo(json.dumps({**about(made), **wanted.to_json(), "categories": dict(made.categories)}, indent=2))
         return
     console = screen()
-    console.print(text(f"{made.name}:{made.version} (versions: {', '.join(made.versions)})"))
-    for need in made.needs:
-        console.print(text(f"needs {need.kind}: {need.what}"))
-    for one in sources:
-        console.print(
-            text(f"callwright benchmark get {made.name}:{made.version} fetches {one.file}, {shown(one.size)}")
-        )
+    wanted.draw()
     for reason in made.unofficial:
         console.print(text(f"not official: {reason}"))
     for category, count in made.categories.items():
@@ -294,6 +352,7 @@ def draw_values(result: Mapping[str, Any]) -> None:
 @settings_option
 @options.ir_option
 @click.option("-o", "--output", required=True, metavar="OUT", help="The file. A log may go in a folder that is there.")
+@options.replace_option
 @click.pass_obj
 def export(
     app: App,
@@ -305,6 +364,7 @@ def export(
     given: tuple[str, ...],
     ir: str,
     output: str,
+    overwrite: bool,
 ) -> None:
     """Write the tasks for whoever answers them elsewhere, or what was measured as a log of Inspect.
 
@@ -323,8 +383,9 @@ def export(
             raise UsageError(
                 "--format inspect writes what was measured: it takes a FOLDER, and no option of a benchmark"
             )
-        _export_log(Path(name), Path(output))
+        _export_log(Path(name), Path(output), overwrite)
         return
+    options.refuse_existing(Path(output), overwrite=overwrite)
     made = _opened(app, name, data, package, given)
     parser: Parser = app.registry.create("parser", ir)
     lines = []
@@ -347,13 +408,14 @@ def export(
     click.echo(f"{len(lines):,} tasks in {output}")
 
 
-def _export_log(folder: Path, output: Path) -> None:
+def _export_log(folder: Path, output: Path, overwrite: bool) -> None:
     from callwright.measuring.folders import read_evaluated
     from callwright.measuring.inspect_log import inspect_log, log_name
     from callwright.training.run_folder import write_atomically
 
     log = inspect_log(read_evaluated(folder))
     target = output / log_name(log) if output.is_dir() else output
+    options.refuse_existing(target, overwrite=overwrite)
     write_atomically(target, json.dumps(log, indent=1) + "\n")
     click.echo(f"{len(log['samples']):,} samples in {target}")
 

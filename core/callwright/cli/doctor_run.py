@@ -108,10 +108,7 @@ def look_over(folder: Path) -> Findings:
         bad = _first_bad_line(path)
         said = "" if bad is None else f"line {bad.line}: not a JSON object, and {bad.rows - 1} rows after it"
         if path.name == VERDICTS:
-            edited = DigestedRows(path).damage()
-            # Of one that is not finished, the last rows may have been killed after their digests were written.
-            if edited is not None and edited.missing and not (folder / RESULT).exists():
-                edited = None
+            edited = DigestedRows(path).damage(finished=(folder / RESULT).exists())
             if edited is not None and (bad is None or edited.line < bad.line):
                 bad, said = edited, str(edited)
             if bad is not None:

@@ -112,7 +112,7 @@ def list_(app: App, as_json: bool) -> None:
         return
     from callwright.commands.terminal import screen, table, text
 
-    shown = table("environment", "tools", "scenarios", "what it is", right=(1,))
+    shown = table("environment", "tools", "scenarios", "what it is", right=(1,), codes=(0,))
     for name, environment, summary in made:
         shown.add_row(text(name), str(_count(environment)), text(", ".join(scenarios_of(environment))), text(summary))
     for name, summary in others:
@@ -186,7 +186,7 @@ def draw_tools(specs: Mapping[str, ToolSpec]) -> None:
     """A table of tools."""
     from callwright.commands.terminal import screen, table, text
 
-    shown = table("tool", "kind", "parameters", "what it does")
+    shown = table("tool", "kind", "parameters", "what it does", codes=(0,))
     for spec in specs.values():
         required = spec.parameters.get("required", ())
         names = [key if key in required else f"[{key}]" for key in spec.parameters.get("properties", {})]
@@ -204,7 +204,7 @@ def draw_tool(spec: ToolSpec) -> None:
     out = screen()
     out.print(text(spec.name, "bold"), text(f"({_marks(spec)})", "dim"))
     out.print(text(spec.description))
-    shown = table("parameter", "type", "needed", "meaning")
+    shown = table("parameter", "type", "needed", "meaning", codes=(0,))
     for name, schema in spec.parameters.get("properties", {}).items():
         needed = "yes" if name in spec.parameters.get("required", ()) else f"no: {json.dumps(schema.get('default'))}"
         shown.add_row(text(name), text(describe_schema(schema)), text(needed), text(schema.get("description", "")))

@@ -26,7 +26,7 @@ _STUCK_AFTER: Final = 3600.0
 @click.option(
     "--recipe", type=RecipeName(), metavar="RECIPE", help="A pipeline recipe: its corpus, form and sampler are used."
 )
-@click.option("--set", "overrides", multiple=True, metavar="A.B=C", help="Override a value of the recipe.")
+@options.override_options
 @click.option("--corpus", type=ComponentName("corpus"), metavar="NAME", help="The corpus, instead of a recipe.")
 @click.option(
     "--benchmark",
@@ -193,7 +193,7 @@ def evaluate(
     if recipe is not None and turns is not None:
         raise click.UsageError("--turns goes with --corpus; use --set turns.assistant_turns=N with a recipe")
     if recipe is None and overrides:
-        raise click.UsageError("--set goes with --recipe")
+        raise click.UsageError("--set and --unset go with --recipe")
     if recipe is not None:
         loaded = load_recipe(recipe, overrides)
         parts, stated = (SAMPLED, [f"sampler.{key}" for key in keys]) if chosen is None else (SCORED, [])
@@ -260,7 +260,8 @@ def evaluate(
         click.echo(json.dumps(result, indent=2))
     else:
         marked = ", oracle shots" if result.get("shots") == "oracle" else ""
-        draw_accuracies(result, title=f"{here.sampler_name} on {here.pipeline.corpus.name}, {here.split}{marked}")
+        title = f"{here.sampler_name} on {here.pipeline.corpus.name}, {here.split}{marked}"
+        draw_accuracies(result, title, remedy=here.longer_answers())
         if here.benchmark is not None:
             draw_values(result)
         if output and "report" in app.registry.names("command"):

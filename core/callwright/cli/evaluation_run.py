@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from callwright.capability import has
 from callwright.cli.evaluation_folder import GO_ON, Evaluation
 from callwright.cli.evaluation_work import EvaluationRequest, Opened
 from callwright.commands.bars import reporter
@@ -22,6 +23,7 @@ from callwright.machines.redaction import redacted_value
 from callwright.training.spending import in_words
 from callwright.training.summary import check_keys
 from callwright.walk.prompt import draw_shots
+from callwright.walk.sampling import RefusesTasks
 
 if TYPE_CHECKING:
     from callwright.commands.app import App
@@ -55,8 +57,10 @@ class Doing:
         """
         pipeline = here.pipeline
         check_keys(self.by, here.tasks)
+        if has(here.sampler, RefusesTasks):  # before there is a folder, as all that follows
+            here.sampler.refuse_tasks(here.tasks)
         for task in here.tasks[:1]:
-            draw_shots(pipeline.corpus, task, here.asked.shots)  # a corpus without any is refused before a folder
+            draw_shots(pipeline.corpus, task, here.asked.shots)  # raises for a corpus without any
         folder = Path(output) if output else None
         if folder is not None and self.keep_replies and self.kind != "ray":  # whose workers may be on other machines
             here = here.keeping(ReplyCache(folder / REPLIES))

@@ -19,6 +19,7 @@ from callwright.language.teaching import TeachesWhatIsAllowed
 from callwright.measuring.benchmark import verdict_by
 from callwright.measuring.drawing import even_draw
 from callwright.measuring.rows import Row, kept_row, lost_row
+from callwright.options import options_of
 from callwright.pipeline import build_pipeline
 from callwright.plugins import PluginSource, Registry
 from callwright.recipe_file import Turns, load_recipe
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 Batch = tuple[int, int]
 #: The option of a sampler that bounds what it spends.
 MOST: Final = "max_cost"
+#: The option of a sampler that bounds an answer.
+MOST_TOKENS: Final = "max_new_tokens"
 #: As the name of a reward: the one that the recipe names.
 OWN: Final = "own"
 #: The sampler behind ``--agent``.
@@ -219,6 +222,17 @@ class Opened:
         """What the result says of a context that was extended for it."""
         extended = self.sampler.extended_context if has(self.sampler, ExtendsContext) else None
         return {} if extended is None else {"context": dict(extended)}
+
+    def longer_answers(self) -> str:
+        """How answers are allowed more tokens, as an advice."""
+        known, limits = self.pipeline.registry, self.pipeline.conditions.limits
+        behind = self.sampler_options.get("engine")
+        name = behind if self.sampler_name == AGENT and isinstance(behind, str) else self.sampler_name
+        options = {one.name for one in options_of(known.spec("sampler", name))}
+        ways = [f"raise {MOST_TOKENS} (--sampler-option {MOST_TOKENS}=N)"] if MOST_TOKENS in options else []
+        stated = [key for key in ("turn_tokens", "total_tokens") if getattr(limits, key) is not None]
+        ways += [f"raise {' and '.join(stated)} of the turns"] if stated else []
+        return ", and ".join(ways) or "raise the sampler's limit of tokens"
 
     def more_settings(self) -> dict[str, Any]:
         """Settings that are stated only where they are not the usual ones, so that older evaluations go on."""

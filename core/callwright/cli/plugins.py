@@ -34,7 +34,7 @@ def list_(app: App, as_json: bool) -> None:
         return
     from callwright.commands.terminal import screen, table, text
 
-    shown = table("plugin", "from", "registers", "listens to")
+    shown = table("plugin", "from", "registers", "listens to", codes=(0,))
     for row in rows:
         origin = f"{row['distribution']} {row['version']}".strip() or row["module"]
         if row["error"] or row["blocked"]:
@@ -130,7 +130,7 @@ def check(
 def _draw_checks(findings: list[Any]) -> None:
     from callwright.commands.terminal import screen, table, text
 
-    shown = table("component", "check", "", "s", right=(3,))
+    shown = table("component", "check", "", "s", right=(3,), codes=(1,))
     for finding in findings:
         for one in finding.checks:
             steady = "" if one.steady is None else " twice" if one.steady else " not twice"
@@ -233,7 +233,7 @@ def _draw(found: dict[str, Any]) -> None:
         if row["events"]:
             console.print(text(f"listens to {', '.join(row['events'])}"))
         if row["components"]:
-            shown = table("kind", "name", "", "needs")
+            shown = table("kind", "name", "", "needs", codes=(1,))
             for part in row["components"]:
                 extra = f"callwright[{part['extra']}]" if part["extra"] else ""
                 shown.add_row(part["kind"], text(part["name"], "bold"), text(part["summary"]), text(extra))

@@ -14,6 +14,7 @@ from callwright.commands import options
 from callwright.commands.app import App
 from callwright.commands.failures import Stopped
 from callwright.commands.options import RecipeName
+from callwright.commands.safe_text import say
 
 if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
@@ -23,9 +24,7 @@ if TYPE_CHECKING:
 
 @click.command("run")
 @click.argument("recipe", type=RecipeName(runs=True), metavar="RECIPE")
-@click.option(
-    "--set", "overrides", multiple=True, metavar="A.B=C", help="Override a value of the recipe. May be repeated."
-)
+@options.override_options
 @click.option("-o", "--output", metavar="DIR", help="The run folder. Default: runs/<name of the recipe>-<time>.")
 @click.option(
     "--dry-run", is_flag=True, help="Check the recipe and its components; print it, or what the trainer would do."
@@ -64,12 +63,14 @@ def run(
     from callwright.commands.bars import reporter
     from callwright.commands.trust import TRAINED, allow
     from callwright.training.recipe_run import default_folder, prepare, run_pipeline
+    from callwright.training.run_folder import refuse_other_files
 
     recipe, output = _recipe_and_folder(recipe, output)
     if output is not None:
         app.recall(output)
     loaded = _loaded(recipe, overrides, app)
     folder = Path(output) if output else default_folder(loaded.recipe.name)
+    refuse_other_files(folder)
     allow(loaded, app.registry, TRAINED, yes=yes, dry_run=dry_run, run_folder=folder)
     with _a_stop_loses_nothing(app, folder):
         pipeline, trainer = prepare(loaded, app.registry, planning=dry_run)
@@ -80,6 +81,8 @@ def run(
             show_plan(plan, pipeline, trainer, as_json)
             return
         headline = f"{'going on with' if (folder / 'recipe.toml').exists() else 'run folder'} {folder}"
+        if (nothing_left := _finished(folder, loaded, app)) is not None:
+            say(nothing_left)
         with reporter(headline) as bars:
             finished = run_pipeline(
                 pipeline,
@@ -124,6 +127,34 @@ def _recipe_and_folder(recipe: str, output: str | None) -> tuple[str, str | None
     if output is not None and Path(output) != Path(recipe):
         raise click.UsageError(f"{recipe} is a run folder; it is its own --output")
     return str(Path(recipe) / "recipe.toml"), recipe
+
+
+def _finished(folder: Path, loaded: LoadedRecipe, app: App) -> str | None:
+    """What is to be said of a run that is finished, in one line; ``None`` of one that is not, or not known to be."""
+    final = folder / "checkpoints" / "final"
+    if not (folder / "recipe.toml").exists() or not final.is_dir():
+        return None
+    page = folder / "report.html"
+    more = ["run", str(folder / "recipe.toml"), "--set", f"model={final}"]
+    if "warm_start" in loaded.recipe.trainer.options:  # which the model has behind it
+        more += ["--unset", "trainer.warm_start"]
+    longer = shlex.join(["callwright", *app.plugin_options(), *more])
+    return (
+        f"{folder} is finished{_steps_of(folder)}{f'; its report is {page}' if page.exists() else ''}. Nothing is left "
+        f"to do: more steps are another run, from its model: {longer} --output ANOTHER"
+    )
+
+
+def _steps_of(folder: Path) -> str:
+    """After how many steps a run ended, in words; empty where its rows do not say."""
+    from callwright.errors import DataError
+    from callwright.training.run_folder import METRICS, Run
+
+    try:
+        steps = [step for row in Run(folder).rows(METRICS) if type(step := row.get("step")) is int]
+    except DataError:  # of a finished run nobody reads them
+        return ""
+    return f" after {max(steps):,} steps" if steps else ""
 
 
 @contextmanager

@@ -41,6 +41,7 @@ MADE: Final = "tables.json"
 _SAID: Final = {
     "recipe": "--recipe",
     "overrides": "--set",
+    "unset": "--unset",
     "corpus": "--corpus",
     "benchmark": "--benchmark",
     "corpus_options": "--corpus-option",

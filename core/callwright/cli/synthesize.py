@@ -20,7 +20,7 @@ _FOLDER: Final = "synthesized"
 
 @click.command("synthesize")
 @click.argument("recipe", type=RecipeName(syntheses=True), metavar="RECIPE")
-@click.option("--set", "overrides", multiple=True, metavar="A.B=C", help="Override a value of the recipe.")
+@options.override_options
 @click.option("-o", "--output", metavar="DIR", help=f"The folder. Default: {_FOLDER}/ and the recipe's name.")
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Units at a time, in place of the recipe's.")
 @click.option(

@@ -292,6 +292,17 @@ def _rewards() -> Schema:
     )
 
 
+def _cut_off() -> Schema:
+    return record(
+        {"n": COUNT},
+        {
+            "prompts": said(COUNT, "those whose prompt left no room, so that nothing was written"),
+            "context": said(COUNT, "those that filled the model's context"),
+            "tokens": said(COUNT, "the commonest length at which they were, where it is known"),
+        },
+    )
+
+
 def _result() -> Schema:
     cell = _cell()
     return record(
@@ -308,6 +319,7 @@ def _result() -> Schema:
             "headline": said(FLAG, "whether so few are masked that the accuracy of all says something"),
             "all": said(cell, "the cell of everything"),
             "by": said(table_of(table_of(cell)), "what --by asked for"),
+            "cut_off": said(_cut_off(), "attempts that a limit of length cut off, where there are any"),
             "errors": said(table_of(COUNT), "classes of errors, finer than failures, over all depths"),
             "samples": _samples(),
             "benchmark": said({"type": "object"}, "name, version, whether it is official, and why it is not"),
@@ -400,6 +412,8 @@ def _verdicts() -> Schema:
             "found": said({}, "what was found there"),
             "stop": said(STRING, "why the episode ended"),
             "truncated": FLAG,
+            "cut": said({"enum": ["tokens", "context", "prompt"]}, "what cut it off, if something did"),
+            "cut_at": said(COUNT, "after how many tokens of the last completion, where they are known"),
             "tokens": said(COUNT, "sampled tokens, where the sampler keeps them"),
             "reward": said(nullable(NUMBER), "the total of the reward that --reward names; null: masked"),
             "judgement": said({"type": "object"}, "what the benchmark says: correct, score, error, parts, evidence"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
+from functools import wraps
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,7 +17,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from callwright.commands.app import App
-from callwright.errors import CallwrightError
+from callwright.errors import CallwrightError, UsageError
 from callwright.walk.limits import TRUNCATION_POLICIES
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -192,6 +193,33 @@ ir_option = click.option(
     metavar="NAME",
     help="The form of the completions.",
 )
+
+
+def override_options(command: Command) -> Command:
+    """``--set`` and ``--unset``; the command gets both as ``overrides``, as :func:`load_recipe` takes them.
+
+    Keys are left out first, so that they can be set anew whatever the order of the options.
+    """
+
+    @wraps(command)
+    def with_both(*given: Any, overrides: tuple[str, ...], unset: tuple[str, ...], **others: Any) -> Any:
+        from callwright.recipe_file.overriding import LEAVE_OUT
+
+        for key in unset:
+            if "=" in key or not all(part.strip() for part in key.split(".")):
+                raise click.UsageError(f"--unset {key}: expected a key alone, such as trainer.warm_start")
+        return command(*given, overrides=(*(f"{LEAVE_OUT}{key}" for key in unset), *overrides), **others)
+
+    sets = click.option(
+        "--set", "overrides", multiple=True, metavar="A.B=C", help="Override a value of the recipe. May be repeated."
+    )
+    unsets = click.option(
+        "--unset", multiple=True, metavar="A.B", help="Leave a key of the recipe out. May be repeated."
+    )
+    made: Any = sets(unsets(with_both))
+    return made  # type: ignore[no-any-return]
+
+
 reward_option = click.option(
     "--recipe",
     "reward",
@@ -224,6 +252,19 @@ corpus_settings = click.option(
 overwrite_option = click.option(
     "--overwrite", is_flag=True, help="Start OUT anew, whatever it holds. Without it, OUT is gone on with."
 )
+replace_option = click.option("--overwrite", is_flag=True, help="Replace the file that is there already.")
+
+
+def refuse_existing(*files: Path, overwrite: bool) -> None:
+    """Refuse to replace files that nobody asked to be replaced; devices and pipes are written to.
+
+    Raises :class:`callwright.UsageError`.
+    """
+    for file in () if overwrite else files:
+        if file.is_file() and not file.is_relative_to("/dev"):
+            raise UsageError(f"{file} is there already: name another file, or replace it with --overwrite")
+
+
 seed_option = click.option("--seed", default=0, show_default=True, help="Fixes everything that is drawn.")
 
 

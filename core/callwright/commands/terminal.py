@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from callwright.commands.safe_text import visible
 
@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+#: On narrower terminals columns of codes are folded as all others: to keep them whole would leave these nothing.
+_NARROW: Final = 60
+_WIDEST: Final = 10_000
 
 
 def screen(*, stderr: bool = False) -> Console:
@@ -36,15 +40,51 @@ def text(value: object, style: str = "") -> Text:
     return Text(visible(str(value)), style)
 
 
-def table(*headings: str, right: Sequence[int] = (), title: str = "") -> Table:
-    """An empty table; the columns of these positions are set flush right."""
+def table(*headings: str, right: Sequence[int] = (), title: str = "", codes: Sequence[int] = ()) -> Table:
+    """An empty table; the columns of these positions are set flush right.
+
+    ``codes`` are columns of names that somebody copies or searches for, such as tools and failures: the others give way
+    to them, and what is too long all the same is parted behind punctuation, never within a word.
+    """
     from rich import box
     from rich.table import Table
 
-    made = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", title_style="bold", pad_edge=False)
+    width = screen().width
+    whole = frozenset(codes) if width >= _NARROW else frozenset()
+    most = width // (2 * len(whole)) if whole else 0
+
+    class Folding(Table):
+        def add_row(self, *cells: Any, **how: Any) -> None:
+            super().add_row(*(_folded(one, most) if at in whole else one for at, one in enumerate(cells)), **how)
+
+    made = Folding(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", title_style="bold", pad_edge=False)
     for position, heading in enumerate(headings):
-        made.add_column(text(heading), justify="right" if position in right else "left", overflow="fold")
+        justify: Any = "right" if position in right else "left"
+        made.add_column(text(heading), justify=justify, overflow="fold", no_wrap=position in whole)
     return made
+
+
+def _folded(cell: Any, most: int) -> Any:
+    """A cell whose lines have at most so many characters, parted behind spaces and punctuation where it can be."""
+    from rich.text import Text
+
+    if not isinstance(cell, str | Text):
+        return cell
+    lines = []
+    for line in str(cell).split("\n"):
+        while len(line) > most:
+            at = max(line.rfind(mark, 0, most) for mark in " :_.-/,") + 1 or most
+            lines.append(line[:at].rstrip())
+            line = line[at:]
+        lines.append(line)
+    joined = "\n".join(lines)
+    return Text(joined, cell.style) if isinstance(cell, Text) else joined
+
+
+def fits(made: Table, console: Console) -> bool:
+    """Whether a table stands on a console without any of its lines parted."""
+    wide = console.options.update(width=_WIDEST)
+    return console.measure(made, options=wide).maximum <= console.width
 
 
 def percent(value: float | None) -> str:

@@ -39,10 +39,21 @@ NeedKind = Literal["data", "package", "judge", "embedder", "search", "user"]
 
 @frozen
 class Need:
-    """Something that a benchmark needs, and what it is in words."""
+    """Something that a benchmark needs, and what it is in words.
+
+    ``files`` are their names below the folder that is given, those of the usual version, and ``origin`` is where they
+    come from: somebody who has none of them is told so. A class that declares its needs says them without being made.
+    """
 
     kind: NeedKind
     what: str
+    files: tuple[str, ...] = ()
+    origin: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The need as an object; what is not known is left out."""
+        more = {"files": list(self.files), "from": self.origin}
+        return {"kind": self.kind, "what": self.what, **{key: value for key, value in more.items() if value}}
 
 
 @frozen

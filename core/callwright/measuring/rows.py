@@ -76,10 +76,11 @@ def lost_row(task: Task, verdict: Verdict) -> Row:
 
 
 def _stated(verdict: Verdict) -> Row:
-    """A verdict as keys of a row; why nothing is known stands on masked rows alone."""
+    """A verdict as keys of a row; why nothing is known stands on masked rows alone, what cut it off where it was."""
     row: Row = asdict(verdict)
-    if not verdict.lost:
-        del row["lost"]
+    for name in ("lost", "cut", "cut_at"):
+        if not row[name]:
+            del row[name]
     return row
 
 
@@ -114,6 +115,8 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "family": (str,),
     "groups": (dict,),
     "lost": (str,),
+    "cut": (str,),
+    "cut_at": (int, type(None)),
 }
 #: What JSON calls them.
 _JSON: Final[Mapping[type, str]] = {
@@ -127,12 +130,14 @@ _LATER: Final[Mapping[str, Any]] = {
     "family": "",
     "groups": {},
     "lost": "",
+    "cut": "",
+    "cut_at": None,
 }
 
 
 def verdict_of(row: Row, line: int, path: Path) -> Verdict:
     """The verdict of the n-th row of a file. Raises :class:`callwright.errors.DataError` for a foreign one."""
-    known = {**_LATER, **row}  # rows of earlier versions go on
+    known = {**_LATER, **_cut_of(row), **row}  # rows of earlier versions go on
     for name, types in _TYPES.items():
         if name not in known:
             raise DataError(f"{path}:{line}: the row has no {name!r}")
@@ -140,6 +145,17 @@ def verdict_of(row: Row, line: int, path: Path) -> Verdict:
             expected = " or ".join(map(_JSON.__getitem__, types))
             raise DataError(f"{path}:{line}: {name!r} is {json_kind(known[name])}, expected {expected}")
     return Verdict(**{one.name: known[one.name] for one in fields(Verdict)})
+
+
+def _cut_of(row: Row) -> Row:
+    """What cut off the attempt of a row that does not say it yet: one of an earlier version, or of somebody else."""
+    if row.get("truncated") is not True or row.get("masked") is True:
+        return {}
+    several, tokens = row.get("completions"), row.get("tokens")
+    if not (row.get("completion") or several or tokens):
+        return {"cut": "prompt"}
+    at = tokens if type(tokens) is int and not several else None
+    return {"cut": "context" if row.get("stop") == "context" else "tokens", "cut_at": at}
 
 
 def rewards_of(rows: Iterable[Row]) -> dict[tuple[str, int], float]:

@@ -9,8 +9,9 @@
     [reward]
     name = "tier"
 
-``--set a.b=c`` on the command line overrides one value; ``--set algorithm=dapo`` replaces a component and its options;
-``--set trainer=trl`` names another trainer for the same table, whose keys it follows, lists or refuses by name.
+``--set a.b=c`` on the command line overrides one value, ``--unset a.b`` leaves a key out; ``--set algorithm=dapo``
+replaces a component and its options; ``--set trainer=trl`` names another trainer for the same table, whose keys it
+follows, lists or refuses by name.
 Every error starts with the file and the line that it is about.
 """
 
@@ -27,14 +28,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from callwright.errors import RecipeError, UnknownName, near_path
 from callwright.recipe_file.mistakes import in_words, sound_part
+from callwright.recipe_file.overriding import DEEPEST, MOST_DIGITS, TOO_DEEP, TOO_MANY_DIGITS, Applied, apply_override
+from callwright.recipe_file.overriding import override_words as override_words
 from callwright.recipe_file.toml_text import find_line as find_line
 from callwright.recipe_file.toml_text import locate as locate
 from callwright.recipe_file.toml_text import write_toml as write_toml
 
-#: Tables and lists in one another: far more than any component reads, far less than would exhaust the stack.
-_DEEPEST: Final = 64
-#: Digits that Python reads as an integer unless it is told to read more.
-_MOST_DIGITS: Final = 4300
 _LONGEST_NAME: Final = 100
 #: Ten years: the longest that a call or a turn of the user may take in a session.
 _MOST_SECONDS: Final = 315_360_000
@@ -238,7 +237,7 @@ class LoadedTable:
     ``text`` is ``None`` for one in memory.
     """
 
-    def __init__(self, data: dict[str, Any], source: str, text: str | None, overrides: Mapping[str, str]) -> None:
+    def __init__(self, data: dict[str, Any], source: str, text: str | None, overrides: Applied) -> None:
         self.data, self.source, self.text, self.overrides = data, source, text, overrides
 
     def choice(self, part: str) -> Choice | None:
@@ -255,7 +254,7 @@ class LoadedTable:
         return write_toml(self.data) if self.overrides or self.text is None else self.text
 
     def where(self, *path: str) -> str:
-        """``file:line`` of a key, or of the nearest table around it; ``--set`` where an override put it."""
+        """``file:line`` of a key, or of the nearest table around it; ``--set`` or ``--unset`` where that changed it."""
         return locate(self.source, self.text or "", self.overrides, path)
 
     def error(self, message: str, *path: str) -> RecipeError:
@@ -269,7 +268,7 @@ class LoadedRecipe(LoadedTable):
     """A validated pipeline recipe."""
 
     def __init__(
-        self, recipe: PipelineRecipe, data: dict[str, Any], source: str, text: str | None, overrides: Mapping[str, str]
+        self, recipe: PipelineRecipe, data: dict[str, Any], source: str, text: str | None, overrides: Applied
     ) -> None:
         super().__init__(data, source, text, overrides)
         self.recipe = recipe
@@ -289,7 +288,8 @@ class LoadedRecipe(LoadedTable):
 
 
 def load_recipe(recipe: Path | str | Mapping[str, Any] | LoadedRecipe, overrides: Sequence[str] = ()) -> LoadedRecipe:
-    """Read a recipe file, a shipped recipe by its name, or a recipe in memory, and apply ``a.b=value`` overrides.
+    """Read a recipe file, a shipped recipe by its name, or a recipe in memory, and apply overrides in their order:
+    ``a.b=value``, and ``-a.b`` for a key that is left out.
 
     In memory a recipe is the mapping that the file would hold, or one that was loaded before. Raises
     :class:`callwright.errors.RecipeError` naming file and line, or the key where there is no file.
@@ -326,26 +326,22 @@ def toml_of(text: str, source: str) -> dict[str, Any]:
         line = at[1] if at else str(len(text.splitlines()))
         raise RecipeError(f"{source}:{line}: not valid TOML: {error}") from error
     except RecursionError as error:
-        raise RecipeError(f"{source}:{_line_of_nesting(text)}: {_TOO_DEEP}") from error
+        raise RecipeError(f"{source}:{_line_of_nesting(text)}: {TOO_DEEP}") from error
     except ValueError as error:  # not one of TOML: Python reads no integer of so many digits
-        raise RecipeError(f"{source}:{_line_of_digits(text)}: {_TOO_MANY_DIGITS}") from error
-
-
-_TOO_DEEP: Final = f"tables or lists stand more than {_DEEPEST} deep in one another"
-_TOO_MANY_DIGITS: Final = f"an integer of more than {_MOST_DIGITS} digits"
+        raise RecipeError(f"{source}:{_line_of_digits(text)}: {TOO_MANY_DIGITS}") from error
 
 
 def _line_of_nesting(text: str) -> int:
     depth = 0
     for number, line in enumerate(text.splitlines(), 1):
         depth += sum((character in "[{") - (character in "]}") for character in line)
-        if depth > _DEEPEST or line.count("[") + line.count("{") > _DEEPEST:
+        if depth > DEEPEST or line.count("[") + line.count("{") > DEEPEST:
             return number
     return 1
 
 
 def _line_of_digits(text: str) -> int:
-    digits = re.compile(rf"\d(?:_?\d){{{_MOST_DIGITS}}}")
+    digits = re.compile(rf"\d(?:_?\d){{{MOST_DIGITS}}}")
     return next((number for number, line in enumerate(text.splitlines(), 1) if digits.search(line)), 1)
 
 
@@ -353,7 +349,7 @@ def _too_deep(data: Mapping[str, Any]) -> str | None:
     """The key of the file under which values stand too deep in one another. Without recursion, which they would end."""
     for key, value in data.items():
         level: list[Any] = [value]
-        for _ in range(_DEEPEST):
+        for _ in range(DEEPEST):
             level = [
                 inner
                 for one in level
@@ -380,8 +376,9 @@ def _validated(given: Mapping[str, Any], source: str, text: str | None, override
 
 def validated(
     model: type[_Model], given: Mapping[str, Any], source: str, text: str | None, overrides: Sequence[str]
-) -> tuple[_Model, dict[str, Any], dict[str, str]]:
-    """What data come to with ``overrides``: the model, the data and the values that were set, by their keys.
+) -> tuple[_Model, dict[str, Any], dict[str, str | None]]:
+    """What data come to with ``overrides``: the model, the data and the values that were set, by their keys (``None``
+    for a key that was left out).
 
     ``text`` is what they were read from, ``None`` if they were never written. Raises
     :class:`callwright.errors.RecipeError`, a line for each mistake.
@@ -390,19 +387,19 @@ def validated(
         raise RecipeError(f"overrides are a list of texts, such as [{overrides!r}], not one text")
     deep = _too_deep(given)
     if deep is not None:
-        raise RecipeError(f"{locate(source, text or '', {}, (deep,))}: {deep}: {_TOO_DEEP}")
+        raise RecipeError(f"{locate(source, text or '', {}, (deep,))}: {deep}: {TOO_DEEP}")
     data = copy.deepcopy(dict(given))
-    applied = {}
+    applied: dict[str, str | None] = {}
     refused = []
     for override in overrides:
         try:
-            key, value = _apply_override(model, data, override)
+            key, value = apply_override(model, data, override)
         except RecipeError as error:
             refused.append(str(error))
             continue
         applied[key] = value
         if _too_deep(data) is not None:
-            raise RecipeError(f"--set {override:.60}…: {_TOO_DEEP}")
+            raise RecipeError(f"--set {override:.60}…: {TOO_DEEP}")
     if refused:
         raise RecipeError("\n".join(dict.fromkeys(refused)))
     try:
@@ -416,41 +413,6 @@ def validated(
         sound = sound_part(model, data, error)
         failed.sound = None if sound is None else (*sound, applied)
         raise failed from error
-
-
-def _apply_override(model: type[BaseModel], data: dict[str, Any], override: str) -> tuple[str, str]:
-    key, sign, raw = override.partition("=")
-    parts = [part.strip() for part in key.split(".")]
-    if not sign or not all(parts):
-        raise RecipeError(f"--set {override}: expected KEY=VALUE, such as algorithm.name=dapo")
-    try:
-        value: Any = tomllib.loads(f"value = {raw}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = raw.strip()  # a bare word is a string
-    except RecursionError as error:
-        raise RecipeError(f"--set {override:.60}…: {_TOO_DEEP}") from error
-    except ValueError as error:
-        raise RecipeError(f"--set {override:.60}…: {_TOO_MANY_DIGITS}") from error
-    node = data
-    for part in parts[:-1]:
-        inner = node.get(part, _usual(model, part) if node is data else {})
-        if isinstance(inner, str):
-            inner = {"path" if parts[0] == "model" else "name": inner}
-        if not isinstance(inner, dict):
-            raise RecipeError(f"--set {override}: {part!r} is a value, not a table")
-        node[part] = inner
-        node = inner
-    if parts == ["trainer"] and isinstance(value, str) and isinstance(data.get("trainer"), dict):
-        parts, node = ["trainer", "name"], data["trainer"]  # what training is does not hang on who does it
-    node[parts[-1]] = value
-    return ".".join(parts), raw
-
-
-def _usual(model: type[BaseModel], key: str) -> Any:
-    """What a key is whose component is not stated: the name of the usual one, whose options can be set all the same."""
-    field = model.model_fields.get(key)
-    usual = None if field is None else field.get_default(call_default_factory=True)
-    return usual.name if isinstance(usual, Choice) else {}
 
 
 def shipped_recipes() -> dict[str, Path]:

@@ -8,28 +8,35 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time
 from typing import Any
 
+from callwright.recipe_file.overriding import Applied
+
 _KEY = r'(?:"[^"]*"|\'[^\']*\'|[A-Za-z0-9_-]+)'
 _TABLE_LINE = re.compile(rf"\s*\[\[?\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*\]")
 _KEY_LINE = re.compile(rf"\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*=")
 
 
-def locate(source: str, text: str, overrides: Mapping[str, str], path: Sequence[str]) -> str:
-    """Where a key was set: ``--set key`` or ``file:line``, of the key itself or the nearest table around it.
+def locate(source: str, text: str, overrides: Applied, path: Sequence[str]) -> str:
+    """Where a key was set: ``--set key`` or ``file:line``, of the key itself or the nearest table around it; ``--unset
+    key`` where it was left out.
 
     Of a table that the file and overrides have both, both.
     """
     for length in range(len(path), 0, -1):
         dotted = ".".join(path[:length])
         if dotted in overrides:  # also of a table around the key, which then was replaced as a whole
-            return f"--set {dotted}={overrides[dotted]}"
+            return _option(dotted, overrides[dotted])
     for length in range(len(path), 0, -1):
         line = find_line(text, path[:length])
         if line is not None:
             within = ".".join(path) + "."
-            set_there = [f"--set {key}={value}" for key, value in overrides.items() if key.startswith(within)]
+            set_there = [_option(key, value) for key, value in overrides.items() if key.startswith(within)]
             return f"{source}:{line}" + (f" with {' '.join(set_there)}" if set_there else "")
     inside = [key for key in overrides if path and key.startswith(f"{path[0]}.")]  # a table that was set key by key
-    return f"--set {inside[0]}={overrides[inside[0]]}" if inside else source
+    return _option(inside[0], overrides[inside[0]]) if inside else source
+
+
+def _option(key: str, value: str | None) -> str:
+    return f"--unset {key}" if value is None else f"--set {key}={value}"
 
 
 def write_toml(data: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> str:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 METRICS: Final = "metrics.jsonl"
 ROLLOUTS: Final = "rollouts.jsonl"
+#: How the names begin of what may stand in a run folder before its recipe does: locks, ledgers, the manifest.
+_BEFORE_A_RUN: Final = (".lock", "ledger", "manifest.json", "recipe.toml.part", "checkpoints")
 #: How many keys are named in which two recipes differ.
 _NAMED: Final = 5
 
@@ -136,6 +138,31 @@ class Run:
             raise cannot_read(path, error) from error
         except (ValueError, RecursionError) as error:
             raise DataError(f"{path} is not valid JSON: {error}") from error
+
+
+def refuse_other_files(folder: Path) -> None:
+    """Refuse a folder for a new run that holds something else: a run writes and removes files there.
+
+    What a start leaves that was killed before its recipe was written is no hindrance. Raises
+    :class:`callwright.errors.FolderTaken`.
+    """
+    try:
+        names = sorted(path.name for path in folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):  # it is made, or what is wrong with it is said then
+        return
+    except OSError as error:
+        raise RunError(f"{folder} cannot be read: {error.strerror or error}") from error
+    if "recipe.toml" in names:
+        return
+    other = [name for name in names if not name.startswith(_BEFORE_A_RUN)]
+    if (folder / "checkpoints").is_dir() and any((folder / "checkpoints").iterdir()):
+        other.append("checkpoints")
+    if other:
+        more = f" and {len(other) - _NAMED} more" if len(other) > _NAMED else ""
+        raise FolderTaken(
+            f"{folder} is not empty and holds no run ({', '.join(other[:_NAMED])}{more}); name a folder that is empty "
+            "or not there yet (--output)"
+        )
 
 
 def write_atomically(path: Path, text: str | bytes) -> None:

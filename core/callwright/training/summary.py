@@ -35,7 +35,9 @@ def summarise(
     finer classes of errors, and ``lost`` the commonest reasons why attempts are masked. ``by`` are further tables, each
     by one key or by several together: ``depth``, ``structure``, ``family`` or any of :attr:`Verdict.groups`; raises
     :class:`callwright.UsageError` for one that no verdict has. ``thought_words`` is the mean over the attempts with a
-    thought that can be read, of each cell and of all.
+    thought that can be read, of each cell and of all. ``cut_off``, where any attempt that counts was, has how many
+    (``n``), for how many of them the prompt left no room (``prompts``) or the context was full (``context``), and the
+    commonest number of ``tokens`` at which they were, if it is known.
 
     With several samples of a task ``samples`` has pass@k and pass^k. ``rewards`` are totals by task and sample, for
     their mean and spread.
@@ -66,6 +68,8 @@ def summarise(
         result["all"] = _cell(everything)
     if reasons := Counter(verdict.lost for verdict in everything if verdict.masked and verdict.lost):
         result["lost"] = dict(reasons.most_common(_COMMONEST))
+    if cut := [verdict for verdict in counted if verdict.cut]:
+        result["cut_off"] = _cut_off(cut)
     if errors:
         result["errors"] = dict(sorted(errors.items(), key=lambda one: (-one[1], one[0])))
     if by:
@@ -75,6 +79,16 @@ def summarise(
     if rewards:
         result["rewards"] = _rewards(everything, rewards)
     return result
+
+
+def _cut_off(cut: Sequence[Verdict]) -> dict[str, Any]:
+    why, tokens = Counter(verdict.cut for verdict in cut), Counter(verdict.cut_at for verdict in cut if verdict.cut_at)
+    return {
+        "n": len(cut),
+        **({"prompts": why["prompt"]} if why["prompt"] else {}),
+        **({"context": why["context"]} if why["context"] else {}),
+        **({"tokens": tokens.most_common(1)[0][0]} if tokens else {}),
+    }
 
 
 def _grouped(verdicts: Iterable[Verdict], key: Callable[[Verdict], Any]) -> dict[Any, list[Verdict]]:

@@ -1,4 +1,4 @@
-"""Completions that a limit of tokens cut off, in a run: what they earned there, and when they are too many."""
+"""Completions that a limit of tokens cut off: what they earned in a run, and when they are too many."""
 
 from __future__ import annotations
 
@@ -33,6 +33,34 @@ def alarm_of_truncation(rows: Sequence[Mapping[str, Any]]) -> str | None:
         "raise the limit if good completions need more, or let the reward punish what does not end "
         '(truncated = "floor" in [reward])'
     )
+
+
+def cut_off_in_words(result: Mapping[str, Any], remedy: str = "raise the sampler's limit of tokens") -> list[str]:
+    """What is to be said of a result (:func:`callwright.training.summary.summarise`) with many answers cut off.
+
+    Up to a share of :data:`CUT` nothing is. ``remedy`` says how the limit of tokens is raised.
+    """
+    cut, n = result.get("cut_off"), result.get("n")
+    if not isinstance(cut, Mapping) or type(n) is not int or n < 1:
+        return []
+    whole, prompts, context, tokens = (
+        value if type(value) is int else 0 for value in map(cut.get, ("n", "prompts", "context", "tokens"))
+    )
+    said = []
+    if prompts > CUT * n:
+        said.append(
+            f"{prompts:,} of {n:,} prompts left no room in the model's context, so that nothing was written: offer "
+            "fewer tools or examples, or take a model with a longer context. Their failures say nothing of the form"
+        )
+    if context > CUT * n:
+        said.append(
+            f"{context:,} of {n:,} answers were cut off at the end of the context: allow fewer turns, or take a model "
+            "with a longer one"
+        )
+    if (limited := whole - prompts - context) > CUT * n:
+        at = f" at {tokens:,} tokens" if tokens else " by a limit of tokens"
+        said.append(f"{limited:,} of {n:,} answers were cut off{at}: {remedy}. Their failures say little of the form")
+    return said
 
 
 def cut_off_terms(reward: RewardRecipe) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from attrs import evolve, field, frozen
 
@@ -37,6 +37,10 @@ _MISFITS: Final[Mapping[str, str]] = {
 }
 _ANY_REFERENCE: Final = object()
 
+#: What cut an attempt off before the model was done; empty if nothing did. ``tokens``: a limit of tokens. ``context``:
+#: the model's positions. ``prompt``: its prompt already left no room, so that the model wrote nothing.
+Cut = Literal["", "tokens", "context", "prompt"]
+
 
 @frozen
 class Verdict:
@@ -50,7 +54,9 @@ class Verdict:
     and it hangs on what was lost whether the answer is right; ``lost`` says how it failed. ``thought_words``: see
     :func:`thought_words`; ``None`` for a masked attempt, too. ``sample`` numbers the attempts at a task from 0.
     ``family`` names the tasks that succeed and fail together with this one (``facts["family"]``; empty: none does);
-    ``groups`` is what else tables may be made by (see :func:`groups_of`).
+    ``groups`` is what else tables may be made by (see :func:`groups_of`). ``cut`` says what cut the attempt off, if
+    something did, and ``cut_at`` after how many tokens of its last completion, where the sampler keeps them: the
+    failure of such an attempt says little of the model.
     """
 
     task: str
@@ -66,6 +72,8 @@ class Verdict:
     family: str = ""
     groups: Mapping[str, Any] = field(factory=dict, hash=False)
     lost: str = ""
+    cut: Cut = ""
+    cut_at: int | None = None
 
     @property
     def cluster(self) -> str:
@@ -117,7 +125,24 @@ def judge(attempt: Attempt, sample: int = 0) -> Verdict:
         groups=groups_of(task),
     )
     verdict = _judge(attempt, base)
-    return verdict if verdict.masked else evolve(verdict, thought_words=thought_words(attempt))
+    if verdict.masked:
+        return verdict
+    words = thought_words(attempt)
+    if not attempt.truncated:
+        return evolve(verdict, thought_words=words)
+    cut, cut_at = _cut(attempt)
+    return evolve(verdict, thought_words=words, cut=cut, cut_at=cut_at)
+
+
+def _cut(attempt: Attempt) -> tuple[Cut, int | None]:
+    """What cut off an attempt that is truncated, and after how many tokens."""
+    last = attempt.completion
+    ids = len(last.token_ids)
+    # A server that was asked and thought in silence until its limit says in its usage how much it wrote.
+    wrote = bool(last.text or ids or (last.usage or {}).get("completion_tokens"))
+    if not wrote and len(attempt.completions) <= 1:
+        return "prompt", None
+    return "context" if not wrote or attempt.stop == "context" else "tokens", ids or None
 
 
 def masked_verdict(task: Task, sample: int = 0, lost: str = "") -> Verdict:

@@ -94,6 +94,14 @@ def offers_tools(sampler: object) -> bool:
     return isinstance(sampler, OffersTools) and sampler.offers_tools is True
 
 
+@runtime_checkable
+class RefusesTasks(Protocol):
+    """What a sampler offers in addition that cannot answer every task: evaluations ask it before they begin."""
+
+    def refuse_tasks(self, tasks: Sequence[Task]) -> None:
+        """Raise :class:`callwright.errors.DataError` naming the first task that it cannot answer, if there is one."""
+
+
 class AskedOneByOne(Protocol):
     """What a sampler that waits for a server is while it is connected: it belongs to one event loop."""
 

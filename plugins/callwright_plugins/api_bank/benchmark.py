@@ -49,7 +49,14 @@ class ApiBank(CorpusBenchmark):
 
     name = NAME
     versions = ("toolrl",)
-    needs = (Need("data", "level-1-api_processed.json to level-3 of ToolRL's benchmarks/API-Bank (--data DIR)"),)
+    needs = (
+        Need(
+            "data",
+            "the questions of the three levels as ToolRL prepared them (--data DIR, their folder)",
+            tuple(f"level-{level}-api_processed.json" for level in WHOLE),
+            "benchmarks/API-Bank of the repository qiancheng0/ToolRL (Apache-2.0)",
+        ),
+    )
 
     def __init__(self, data: str | Path, version: str | None = None) -> None:
         root = Path(data).absolute()

@@ -54,7 +54,12 @@ class Bamboogle(CorpusBenchmark):
     name = NAME
     versions = ("1",)
     needs = (
-        Need("data", "data.json of ToolRL's benchmarks/Bamboogle (--data DIR or FILE)"),
+        Need(
+            "data",
+            "the questions (--data DIR or FILE)",
+            ("data.json",),
+            "benchmarks/Bamboogle of the repository qiancheng0/ToolRL (Apache-2.0; the questions are Press et al.'s)",
+        ),
         Need("search", "a web search: --benchmark-option search=serper, recorded or MODULE:NAME"),
         Need("judge", "--benchmark-option judge=openai judge_model=gpt-4o; without it a rule"),
     )

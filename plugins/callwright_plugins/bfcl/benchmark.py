@@ -91,6 +91,23 @@ class BfclCorpus(Corpus):
         return self._places[task_id]
 
 
+def _needs(of: Version) -> Sequence[Need]:
+    """BFCL's files, and for several turns the wheel whose classes are executed."""
+    return (
+        Need(
+            "data",
+            f"the folder with BFCL's files of {of.name}, with possible_answer/ of the same names (--data DIR)",
+            tuple(f"BFCL_{of.name}_{category}.json" for category in of.sizes),
+            f"the wheel bfcl-eval {of.release} (Apache-2.0)",
+        ),
+        Need(
+            "package",
+            f"for multi-turn categories the wheel bfcl-eval {of.release}, or where it is unpacked (--package); not "
+            "where --data holds its classes, too",
+        ),
+    )
+
+
 class Bfcl:
     """A version of BFCL. Options: ``data``, the folder with its files; ``package``, its wheel, for multi-turn entries.
 
@@ -100,6 +117,9 @@ class Bfcl:
     """
 
     of: ClassVar[Version]
+    #: The release of ``bfcl-eval`` whose data and rules these are.
+    versions: ClassVar[Sequence[str]]
+    needs: ClassVar[Sequence[Need]]
     sources: ClassVar[Mapping[str, Sequence[Source]]]
 
     def __init__(
@@ -115,21 +135,6 @@ class Bfcl:
         if package is None and (Path(data) / FOLDER).is_dir():
             package = data
         self.corpus = BfclCorpus(self.of.name, str(data), None if package is None else str(package))
-
-    @property
-    def versions(self) -> Sequence[str]:
-        """The release of ``bfcl-eval`` whose data and rules these are."""
-        return (self.of.release,)
-
-    @property
-    def needs(self) -> Sequence[Need]:
-        """BFCL's files, and for several turns the wheel whose classes are executed."""
-        return (
-            Need("data", f"the folder with BFCL's files of {self.of.name} (BFCL_{self.of.name}_*.json)"),
-            Need(
-                "package", f"for multi-turn categories the wheel bfcl-eval {self.of.release}, or where it is unpacked"
-            ),
-        )
 
     @property
     def unofficial(self) -> Sequence[str]:
@@ -196,6 +201,8 @@ class BfclV3(Bfcl):
     """BFCL v3."""
 
     of = V3
+    versions = (V3.release,)
+    needs = _needs(V3)
     sources: ClassVar[Mapping[str, Sequence[Source]]] = {V3.release: [V3.source]}
 
 
@@ -203,4 +210,6 @@ class BfclV4(Bfcl):
     """BFCL v4, without its agentic part."""
 
     of = V4
+    versions = (V4.release,)
+    needs = _needs(V4)
     sources: ClassVar[Mapping[str, Sequence[Source]]] = {V4.release: [V4.source]}

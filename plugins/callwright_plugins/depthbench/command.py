@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from callwright.commands.options import ComponentName
+from callwright.commands.options import ComponentName, refuse_existing, replace_option
 from callwright.plugins import Registry
 from callwright_plugins.depthbench import NAME, NAME_1_1
 
@@ -47,6 +47,7 @@ def _options(texts: tuple[str, ...]) -> dict[str, object]:
 )
 @click.option("--split", "splits", multiple=True, metavar="NAME", help="Only these splits.")
 @click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the corpus.")
+@replace_option
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
 @click.pass_obj
 def export(
@@ -56,6 +57,7 @@ def export(
     form: str,
     splits: tuple[str, ...],
     options: tuple[str, ...],
+    overwrite: bool,
     as_json: bool,
 ) -> None:
     """Write a corpus to a file: one task a row with its reference program and answer.
@@ -63,8 +65,10 @@ def export(
     jsonl and parquet are files of tasks, as callwright tasks export writes them; official is the released benchmark's
     format (a folder with queries.json and function_definitions.json); openai has chat rows with tools.
     """
-    from callwright_plugins.depthbench.exchange import write
+    from callwright_plugins.depthbench.exchange import DEFINITIONS, QUERIES, write
 
+    files = [output / QUERIES, output / DEFINITIONS] if form == "official" else [output]
+    refuse_existing(*files, overwrite=overwrite)
     registry = _registry(obj)
     corpus = registry.create("corpus", corpus_name, **_options(options))
     count = write(corpus, output, form, splits, registry)
@@ -81,15 +85,17 @@ def export(
     required=True,
     help="What SOURCE is: tasks as lines, the released benchmark's files, or a table.",
 )
+@replace_option
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
 @click.pass_obj
-def import_(obj: object, source: Path, output: Path, form: str, as_json: bool) -> None:
+def import_(obj: object, source: Path, output: Path, form: str, overwrite: bool, as_json: bool) -> None:
     """Read exported tasks back into a file of tasks, which the corpus depthbench-v1 takes as its option `file`."""
     from callwright.walk.task_rows.writing import write_tasks
     from callwright_plugins.depthbench import NAME
     from callwright_plugins.depthbench.corpus import read_task
     from callwright_plugins.depthbench.exchange import read
 
+    refuse_existing(output, overwrite=overwrite)
     registry = _registry(obj)
     environment = registry.create("environment", NAME)
     tasks = (read_task(row, environment) for row in read(source, form, registry))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.argument("recipe", type=RecipeName(), metavar="RECIPE")
 @click.option("--over", multiple=True, metavar="A.B=V1,V2", help="A key and the values it is to have. May be repeated.")
 @click.option("--seeds", default="0-2", show_default=True, metavar="0-2|1,5,9", help="The seeds of every setting.")
-@click.option("--set", "fixed", multiple=True, metavar="A.B=C", help="Override a value in all runs. May be repeated.")
+@options.override_options
 @click.option("-o", "--output", metavar="DIR", help="The folder of the grid. Default: runs/<name of the recipe>-grid.")
 @click.option(
     "--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Runs at a time, a core each."
@@ -47,7 +47,7 @@ def grid(
     recipe: str,
     over: tuple[str, ...],
     seeds: str,
-    fixed: tuple[str, ...],
+    overrides: tuple[str, ...],
     output: str | None,
     workers: int,
     metrics: tuple[str, ...],
@@ -71,11 +71,11 @@ def grid(
     from callwright_plugins.grid.results import Ledger, collect
 
     names = check_names(metrics)
-    loaded = load_recipe(recipe, fixed)
-    plan = Plan(str(recipe), kept_text(loaded), fixed, read_over(over), read_seeds(seeds))
+    loaded = load_recipe(recipe, overrides)
+    plan = Plan(str(recipe), kept_text(loaded), overrides, read_over(over), read_seeds(seeds))
     if len(plan.settings) * len(plan.seeds) > MOST:
         raise UsageError(f"{len(plan.settings)} settings with {len(plan.seeds)} seeds are more than {MOST:,} runs")
-    if both := [key for key, _ in plan.over if key in {one.partition("=")[0].strip() for one in fixed}]:
+    if both := [key for key, _ in plan.over if key in {one.partition("=")[0].strip() for one in overrides}]:
         raise UsageError(f"{both[0]} is given by --set and by --over; give it once")
     reaches = allow(loaded, app.registry, TRAINED, yes=yes, dry_run=dry_run)
     _check(app, plan, names)
@@ -152,6 +152,7 @@ def _load(plan: Plan, overrides: Sequence[str]) -> LoadedRecipe:
 def _carry_out(
     app: App, plan: Plan, folder: Path, ledger: Ledger, workers: int, names: Sequence[str], agreed: Sequence[str]
 ) -> None:
+    from callwright.recipe_file import override_words
     from callwright.training.run_folder import Run
     from callwright_plugins.grid.children import carry_out
     from callwright_plugins.grid.metrics import read_figures
@@ -162,8 +163,8 @@ def _carry_out(
 
     def words(run: GridRun) -> list[str]:
         overrides = (*plan.fixed, *run.setting.overrides, f"seed={run.seed}")
-        sets = [word for override in overrides for word in ("--set", override)]
-        return [*app.plugin_options(), "run", plan.recipe, *agreed, *sets, "--output", str(folder / run.key)]
+        changes = override_words(overrides)
+        return [*app.plugin_options(), "run", plan.recipe, *agreed, *changes, "--output", str(folder / run.key)]
 
     many = {"setting": len(plan.settings), "seed": len(plan.seeds)}
     said = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for what, count in many.items())

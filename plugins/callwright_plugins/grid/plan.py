@@ -106,7 +106,7 @@ class Plan:
                 differing.remove("recipe_text")  # which follows from the first
             if differing:
                 said = ", ".join(
-                    {"set": "--set", "over": "--over", "recipe_text": "the recipe"}[key] for key in differing
+                    {"set": "--set or --unset", "over": "--over", "recipe_text": "the recipe"}[key] for key in differing
                 )
                 raise RunError(f"{folder} holds another grid (other: {said}); choose another folder (-o)")
             whole = evolve(self, seeds=tuple(sorted({*self.seeds, *_seeds_of(stored)})))

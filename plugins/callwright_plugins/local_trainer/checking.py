@@ -7,9 +7,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import structlog
+
 from callwright.capability import has
 from callwright.errors import DataError, MissingExtra, SeveralMistakes, UsageError
 from callwright.options import read_options
+from callwright.training.rollouts.task_stream import outlasts_the_run
 from callwright.walk.corpora.capabilities import HasVocabulary, WritesPrompts
 from callwright.walk.tasks import depths_of
 from callwright_plugins.local_trainer.models.folder import check_folder, model_folder
@@ -20,18 +23,25 @@ if TYPE_CHECKING:
     from callwright.recipe_file import LoadedRecipe
     from callwright.walk.tasks import Corpus
 
+logger = structlog.get_logger(__name__)
+
 
 def mistakes(
     name: str, options: Options | SupervisedOptions, loaded: LoadedRecipe, pipeline: Pipeline | None
 ) -> list[UsageError]:
     """Every mistake in the table ``[model]``, in the depths and in the turns that are asked for, with file and line.
 
-    Raises :class:`callwright.errors.MissingExtra` where there is none and torch or transformers is missing.
+    A curriculum that outlasts the run is warned of. Raises :class:`callwright.errors.MissingExtra` where there is no
+    mistake and torch or transformers is missing.
     """
     found = model_mistakes(loaded, pipeline)
     if pipeline is not None and isinstance(options, Options):
         found += _of_depths(options, loaded, pipeline)
         found += _of_agents(options, loaded, pipeline)
+    if isinstance(options, Options):
+        ends = [stage.last(options.steps) for stage in options.curriculum]
+        if (reason := outlasts_the_run(ends, options.steps)) is not None:
+            logger.warning("the curriculum outlasts the run", reason=reason)
     for package in ("torch", "transformers"):
         if not found and find_spec(package) is None:
             raise MissingExtra(f"the trainer {name!r}", "train", package)

@@ -42,7 +42,12 @@ class Nestful:
     name = NAME
     versions: Sequence[str] = ("2", "1")
     needs: Sequence[Need] = (
-        Need("data", "nestful_data.jsonl of the release, and icl_examples.json for examples in prompts (--data DIR)"),
+        Need(
+            "data",
+            "the samples, and icl_examples.json for examples in prompts (--data DIR, their folder)",
+            ("nestful_data.jsonl", "icl_examples.json"),
+            "data_v2 and src of IBM's release of NESTFUL, or the data set ibm-research/nestful (Apache-2.0)",
+        ),
         Need("package", "data_v2/executable_functions of the release, to execute what is not recorded (--package DIR)"),
     )
 

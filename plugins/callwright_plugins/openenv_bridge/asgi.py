@@ -304,12 +304,12 @@ async def _json(send: Send, status: int, value: Any) -> None:
 # Running --------------------------------------------------------------------------------------------------------------
 
 
-def serve(service: Service, where: Where, listening: Callable[[str], None] = lambda url: None) -> None:
-    """Serve until SIGTERM or SIGINT. ``listening`` is told the URL once connections are taken.
+def serve(service: Service, where: Where, listening: Callable[[str], None] = lambda url: None) -> int | None:
+    """Serve until SIGTERM or SIGINT, and return which it was. ``listening`` is told the URL once connections are taken.
 
     Raises :class:`callwright.errors.MissingExtra` and :class:`callwright.UsageError` for a port that is taken.
     """
-    asyncio.run(serving(service, where, listening))
+    return asyncio.run(serving(service, where, listening))
 
 
 async def serving(
@@ -317,7 +317,7 @@ async def serving(
     where: Where,
     listening: Callable[[str], None] = lambda url: None,
     stopped: asyncio.Event | None = None,
-) -> None:
+) -> int | None:
     """As :func:`serve`, in a running event loop; ``stopped`` ends it too."""
     try:
         import uvicorn
@@ -344,7 +344,7 @@ async def serving(
     )
     server = Guest(config)
     ended = stopped or asyncio.Event()
-    with _signals(ended):
+    with _signals(ended) as received:
         task = asyncio.create_task(server.serve(sockets=[listener]))
         waiting = asyncio.create_task(ended.wait())
         try:
@@ -359,6 +359,7 @@ async def serving(
             await task
             listener.close()
             service.close()
+    return received[0] if received else None
 
 
 def _listen(where: Where) -> socket.socket:
@@ -376,16 +377,22 @@ def _listen(where: Where) -> socket.socket:
 
 
 @contextmanager
-def _signals(ended: asyncio.Event) -> Iterator[None]:
-    """SIGTERM and SIGINT end it, where they can be taken: in the main thread."""
+def _signals(ended: asyncio.Event) -> Iterator[list[int]]:
+    """SIGTERM and SIGINT end it, where they can be taken: in the main thread. Which came is in the list."""
     loop = asyncio.get_running_loop()
     taken: list[signal.Signals] = []
+    received: list[int] = []
+
+    def stop(number: int) -> None:
+        received.append(number)
+        ended.set()
+
     for number in (signal.SIGTERM, signal.SIGINT):
         with suppress(NotImplementedError, RuntimeError, ValueError):
-            loop.add_signal_handler(number, ended.set)
+            loop.add_signal_handler(number, stop, number)
             taken.append(number)
     try:
-        yield
+        yield received
     finally:
         for number in taken:
             loop.remove_signal_handler(number)

@@ -11,6 +11,7 @@ from callwright.commands.options import ComponentName, Finite, key_values
 from callwright.commands.safe_text import say
 from callwright.environments.hazards.policy import read_hazards
 from callwright.environments.living.policy import read_policy
+from callwright.machines.interrupts import Interrupted
 
 _TOKEN = "CALLWRIGHT_TOKEN"
 
@@ -63,4 +64,6 @@ def serve(app: App, /, **given: Any) -> None:
     )
     checked(service)
     about = f"{environment.name}: {len(service.listing)} tools"
-    run(service, where, lambda url: say(f"serving {about} for OpenEnv at {url}"))
+    ended_by = run(service, where, lambda url: say(f"serving {about} for OpenEnv at {url}"))
+    if ended_by is not None:
+        raise Interrupted(ended_by)

@@ -17,7 +17,14 @@ class DepthBenchOfficialBenchmark(CorpusBenchmark):
 
     name = "depthbench-official"
     versions = ("2026",)
-    needs = (Need("data", "queries.json, function_definitions.json and cassette.jsonl of the release (--data DIR)"),)
+    needs = (
+        Need(
+            "data",
+            "the released queries, and a recording of their backend (--data DIR, their folder)",
+            ("queries.json", "function_definitions.json", "cassette.jsonl"),
+            "TIER's release of DepthBench; the recording is made of its backend",
+        ),
+    )
     unofficial = (
         "the released backend is replayed from a recording: an attempt that needs a call which was never recorded is "
         "masked",

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from callwright.commands.app import App
+from callwright.commands.safe_text import say
 from callwright.errors import UsageError
 from callwright.training.run_folder import Run
 
@@ -29,11 +30,11 @@ def report(app: App, run: str, output: str | None, scored: str | None, tools: st
     given = Path(run)
     target = Path(output) if output else None
     if given.is_file():
-        path = write_scored(given, Path(scored) if scored else None, target, tools=tools, registry=app.registry)
+        path = write_scored(given, Path(scored) if scored else None, target, say, tools=tools, registry=app.registry)
     elif scored or tools:
         raise UsageError(f"--scored and --tools are for a file of rewards, and {run} is none")
     else:
-        path = write_report(Run(given), target)
+        path = write_report(Run(given), target, say)
     click.echo(path)
     if show:
         click.launch(str(path.resolve()))

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Final
 
-from callwright.errors import DataError, near_path
+from callwright.errors import CallwrightError, DataError, near_path
 from callwright.measuring.rows import verdict_of
+from callwright.training.ledger.row_digests import DigestedRows
 from callwright.training.run_folder import Run
 from callwright.training.summary import summarise
+from callwright.training.truncation import cut_off_in_words
 from callwright.training.verdicts import Verdict
 from callwright_plugins.report.drawing.markup import cut, percent, points, safe, section
 from callwright_plugins.report.reading import VERDICTS, RunData, number, read_json, read_text, rows, table
@@ -45,7 +47,19 @@ def read_evaluation(run: Run) -> RunData:
     data.command = stated if isinstance(stated, str) else ""
     result = read_json(data, "evaluation.json")
     data.evaluation = {"after": result or summarise(_verdicts(data)), "finished": bool(result)}
+    _compare(data, finished=bool(result))
     return data
+
+
+def _compare(data: RunData, *, finished: bool) -> None:
+    """Note it where verdicts are not as they were written: a page must not pass an edited row off as measured."""
+    try:
+        damage = DigestedRows(data.path / VERDICTS).damage(finished=finished)
+    except (CallwrightError, OSError):  # what cannot be read has a note of its own where its rows are read
+        return
+    if damage is not None:
+        shown = "Its figures are of before; rows are shown as they are now" if finished else "What follows counts them"
+        data.notes.append(f"{VERDICTS}, {damage}. {shown}: callwright doctor {data.path} says more")
 
 
 def _verdicts(data: RunData) -> Iterator[Verdict]:
@@ -175,6 +189,7 @@ def _notices(data: RunData) -> str:
             for reason, count in table(data.after.get("lost")).items()
             if isinstance(count, int)
         ]
+    remarks += [f"{sentence}." for sentence in cut_off_in_words(data.after)]
     if _oracle(data):
         remarks.append(
             "The examples in the prompts are oracle shots: they have the structure and depth of the task itself, which "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -24,25 +24,36 @@ from callwright_plugins.report.sections.rollouts import examples
 from callwright_plugins.report.verdict import LearningVerdict, alarms, notices, verdict
 
 
-def write_report(run: Run, output: Path | None = None) -> Path:
+def write_report(run: Run, output: Path | None = None, say: Callable[[str], object] = str) -> Path:
     """Write the report of a run or an evaluation, finished or not, and return where it is.
 
-    Default: ``report.html`` in its folder. The same folder gives the same bytes. Raises
+    Default: ``report.html`` in its folder. The same folder gives the same bytes. ``say`` hears what of the folder could
+    not be read, or is not as it was written; the page says it, too. Raises
     :class:`callwright.errors.DataError` for a folder that is neither and :class:`callwright.errors.RunError` if the
     file cannot be written.
     """
     path = output or run.path / "report.html"
     trained = (run.path / "recipe.toml").is_file()
-    write_atomically(path, render(read_run(run)) if trained else render_evaluation(read_evaluation(run)))
+    data = read_run(run) if trained else read_evaluation(run)
+    write_atomically(path, render(data) if trained else render_evaluation(data))
+    for note in dict.fromkeys(data.notes):
+        say(f"{run.path}: {note}")
     return path
 
 
-def write_scored(rewards: Path, texts: Path | None = None, output: Path | None = None, **source: Any) -> Path:
+def write_scored(
+    rewards: Path,
+    texts: Path | None = None,
+    output: Path | None = None,
+    say: Callable[[str], object] = str,
+    **source: Any,
+) -> Path:
     """Write the report of a file of rewards, ``NAME.report.html`` beside it by default, and return where it is.
 
     ``texts`` is what was scored: rows with completions, or logs, which ``source`` says how to read (``tools``,
-    ``registry``). The same files give the same bytes. Raises :class:`callwright.errors.DataError` for files that are
-    neither and :class:`callwright.errors.RunError` if the page cannot be written.
+    ``registry``). The same files give the same bytes. ``say`` hears what of the rewards is damaged or was changed.
+    Raises :class:`callwright.errors.DataError` for files that are neither and :class:`callwright.errors.RunError` if
+    the page cannot be written.
     """
     data = read_scored(rewards)
     ids = {str(row.get("id")) for _, row in data.shown()}
@@ -51,6 +62,8 @@ def write_scored(rewards: Path, texts: Path | None = None, output: Path | None =
     footer = f"Written from {safe(rewards.name)}; again with <code>{safe(made)}</code>"
     path = output or rewards.with_name(f"{rewards.name.removesuffix('.gz').removesuffix('.zst')}.report.html")
     write_atomically(path, document(f"{rewards.name} – Callwright rewards", scored.body(data, shown), footer))
+    for note in data.notes:
+        say(f"{rewards}: {note}")
     return path
 
 

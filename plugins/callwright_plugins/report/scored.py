@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from attrs import define, field
 
+from callwright.commands.outputs.unfinished import change_of
 from callwright.compression.packing import unpacked
 from callwright.errors import DataError, cannot_read
 from callwright.language.shortening import shortened
@@ -70,6 +71,15 @@ class Scored:
     worst: dict[str, list[dict[str, Any]]] = field(factory=dict)
     hidden: dict[str, Any] | None = None
     damaged: int = 0
+    #: That the file was edited after it was written, in words.
+    changed: str | None = None
+
+    @property
+    def notes(self) -> list[str]:
+        """What of the file is not as it should be."""
+        one = self.damaged == 1
+        left_out = [f"{self.damaged:,} damaged {'row was' if one else 'rows were'} left out"] if self.damaged else []
+        return [*([self.changed] if self.changed else []), *left_out]
 
     def enter(self, row: dict[str, Any]) -> None:
         """One row."""
@@ -114,6 +124,7 @@ def read_scored(path: Path) -> Scored:
             )
     if not found.totals and not found.masked:
         raise DataError(f"{path} has no rows of rewards")
+    found.changed = change_of(path)
     return found
 
 
@@ -205,8 +216,7 @@ def _notices(data: Scored) -> str:
     hidden, n = sum(data.masked.values()), len(data.totals)
     if hidden > n:
         found.append("Most rows are masked: the figures are those of the few that could be scored.")
-    if data.damaged:
-        found.append(f"{data.damaged:,} damaged {'row was' if data.damaged == 1 else 'rows were'} left out.")
+    found += [f"{note}." for note in data.notes]
     remarks = "".join(f"<li>{safe(one)}</li>" for one in found)
     return f'<section class="notice"><h2>Worth knowing</h2><ul>{remarks}</ul></section>' if remarks else ""
 

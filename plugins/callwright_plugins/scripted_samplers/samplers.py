@@ -94,6 +94,16 @@ class Gold(Scripted):
         wave = next_wave(written, gold, request.turns, request.task.tools, handles=handles)
         return Completion(parser.render(wave or SETTLED))
 
+    def refuse_tasks(self, tasks: Sequence[Task]) -> None:
+        """Raise :class:`callwright.errors.DataError` for tasks that have neither a program nor turns of one."""
+        bare = [task.id for task in tasks if task.program is None and GOLD not in task.facts]
+        if bare:
+            have = "has" if len(bare) == 1 else "have"
+            raise DataError(
+                f"{len(bare):,} of {len(tasks):,} tasks {have} no reference program, which the sampler {self.name!r} "
+                f"writes; the first is {bare[0]!r}. Another sampler can answer them"
+            )
+
     def program(self, task: Task, rng: Random) -> Program:
         """The task's own program. Raises :class:`callwright.errors.DataError` if it has none."""
         if task.program is None:

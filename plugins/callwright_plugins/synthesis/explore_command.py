@@ -69,7 +69,7 @@ def draw(found: Explored) -> None:
     from callwright.commands.terminal import screen, table, text
     from callwright_plugins.synthesis.exploration.explored import TELLING
 
-    shown = table("tool", "shortest path", "fails with", right=())
+    shown = table("tool", "shortest path", "fails with", codes=(0,))
     for tool in found.tools:
         witnesses = found.witnesses.get(tool, ())
         path = " ".join(call.tool for call in witnesses[0].calls) if witnesses else "never executed"

@@ -189,7 +189,7 @@ def _row(one: Compared) -> dict[str, Any]:
 def _draw(graph: Graph, compared: Sequence[Compared], drawn: Sequence[tuple[str, ...]]) -> None:
     from callwright.commands.terminal import screen, table, text
 
-    shown = table("from", "to", "state", "information")
+    shown = table("from", "to", "state", "information", codes=(0, 1))
     for (source, target), edges in sorted(graph.pairs().items()):
         state = [edge for edge in edges if edge.kind == "state"]
         told = dict.fromkeys(f"{edge.result} → {edge.argument}" for edge in edges if edge.kind == "information")

@@ -41,7 +41,7 @@ _trust = click.option("--trust", is_flag=True, help="The file's environments may
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N tasks of each split.")
 @options.data_option
 @options.corpus_settings
-@click.option("--overwrite", is_flag=True, help="Replace FILE.")
+@options.replace_option
 @options.json_option
 @click.pass_obj
 def export(
@@ -62,12 +62,11 @@ def export(
     file=FILE. With --format openai, FILE (.jsonl) has chats with tools, in which chained calls stand with their
     results between them.
     """
-    from callwright.errors import UnknownName, UsageError
+    from callwright.errors import UnknownName
     from callwright.walk.limits import SINGLE_TURN, limits_of
     from callwright.walk.task_rows.writing import write_tasks
 
-    if output.exists() and not overwrite:
-        raise UsageError(f"{output} is there already: name another file, or replace it with --overwrite")
+    options.refuse_existing(output, overwrite=overwrite)
     made: Corpus = app.registry.create("corpus", corpus, **options.corpus_keys(data, corpus_options))
     for name in splits:
         if name not in made.splits:

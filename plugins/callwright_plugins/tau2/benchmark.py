@@ -275,8 +275,13 @@ class SourceTau2(Tau2):
 
     releases: ClassVar[Sequence[Release]] = ()
     needs = (
-        Need("data", "the folder data of tau2-bench (with tau2/domains)"),
-        Need("package", "the repository of tau2-bench, whose code is executed"),
+        Need(
+            "data",
+            "the folder data of tau2-bench (--data DIR)",
+            ("tau2/domains/",),
+            "https://github.com/sierra-research/tau2-bench, at the commit that the version names",
+        ),
+        Need("package", "the repository of tau2-bench, whose code is executed (--package DIR)"),
         Need("user", "--benchmark-option user=openai user_model=…; without it the reference's part is played"),
         Need("judge", "--benchmark-option judge=openai judge_model=…; without it NL_ASSERTION is left out"),
     )

@@ -81,7 +81,12 @@ class TEval:
     name = NAME
     versions: Sequence[str] = tuple(SUFFIXES)
     needs: Sequence[Need] = (
-        Need("data", "the release's files, such as plan_json_v2.json, from lovesnowbest/T-Eval (--data DIR)"),
+        Need(
+            "data",
+            "the release's files, or some of them (--data DIR, their folder); v2-subset and v1 have their own endings",
+            tuple(f"{stem}{SUFFIXES['v2']}.json" for stem in FILES),
+            "the data set lovesnowbest/T-Eval (Apache-2.0)",
+        ),
         Need("embedder", f"{OFFICIAL_MODEL}, for plans and thoughts (the extra 'teval'; embedder=NAME)"),
     )
 

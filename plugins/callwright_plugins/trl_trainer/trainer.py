@@ -6,10 +6,13 @@ from collections.abc import Collection, Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+import structlog
+
 from callwright.errors import MissingExtra, UsageError, raise_together
 from callwright.options import read_options
 from callwright.training.dry_runs.memory_plan import prompt_tokens
 from callwright.training.reporter import SILENT, Reporter
+from callwright.training.rollouts.task_stream import outlasts_the_run
 from callwright_plugins.trl_trainer.base import FINAL, local_trainer, make_base, needs_local, resolved
 from callwright_plugins.trl_trainer.memory import plan
 from callwright_plugins.trl_trainer.options import Model, Options
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
     from callwright.pipeline import Pipeline
     from callwright.recipe_file import LoadedRecipe
     from callwright.training.run_folder import Run
+
+logger = structlog.get_logger(__name__)
 
 
 class TRLTrainer:
@@ -38,8 +43,11 @@ class TRLTrainer:
         return self.options.group
 
     def check(self, loaded: LoadedRecipe, pipeline: Pipeline | None) -> list[UsageError]:
-        """The mistakes that training would end with, told without torch."""
+        """The mistakes that training would end with, told without torch. A curriculum that outlasts it is warned of."""
         found: list[UsageError] = []
+        ends = [stage.last(self.options.steps) for stage in self.options.curriculum]
+        if (reason := outlasts_the_run(ends, self.options.steps)) is not None:
+            logger.warning("the curriculum outlasts the run", reason=reason)
         try:
             model = read_options(Model, loaded.recipe.model, "the table [model]")
             if model.path is not None:

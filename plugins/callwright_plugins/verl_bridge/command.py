@@ -21,6 +21,7 @@ from callwright.commands.options import ComponentName
 @click.option("--tools", is_flag=True, help="Write queries alone, for verl's own loop of tool calls, instead of --ir.")
 @click.option("--agent", metavar="NAME", help="Write this as agent_name: which agent loop the rows are for.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N tasks.")
+@options.replace_option
 @click.option("--seed", type=int, hidden=True, expose_value=False, help="Of no effect: a task fixes its world.")
 @click.pass_obj
 def verl_export(
@@ -34,6 +35,7 @@ def verl_export(
     tools: bool,
     agent: str | None,
     limit: int | None,
+    overwrite: bool,
 ) -> None:
     """Write a corpus as parquet for verl.
 
@@ -41,6 +43,7 @@ def verl_export(
     """
     from callwright_plugins.verl_bridge.parquet import write_parquet
 
+    options.refuse_existing(output, overwrite=overwrite)
     made = app.registry.create("corpus", corpus, **options.corpus_keys(data, corpus_options))
     count = write_parquet(
         made,

@@ -91,5 +91,4 @@ def _serve(board: Board, port: int, browse: bool) -> None:
         click.echo("Ctrl-C ends it", err=True)
         if browse:
             webbrowser.open(server.url)
-        with contextlib.suppress(KeyboardInterrupt):
-            server.serve_forever(poll_interval=0.2)
+        server.serve_forever(poll_interval=0.2)  # until a signal, which is the status that the command ends with

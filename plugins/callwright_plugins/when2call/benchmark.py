@@ -38,7 +38,14 @@ class When2Call(CorpusBenchmark):
 
     name = NAME
     versions = ("1",)
-    needs = (Need("data", f"{_FILES[0]} of the release, or {_FILES[1]} (--data DIR or FILE)"),)
+    needs = (
+        Need(
+            "data",
+            f"the questions (--data DIR or FILE); {_FILES[1]} is read where it is there alone",
+            _FILES[:1],
+            "data/test of the repository NVIDIA/When2Call (Apache-2.0; the data set's card states another licence)",
+        ),
+    )
 
     def __init__(self, data: str | Path, version: str | None = None) -> None:
         chosen = version_of(NAME, version, self.versions)

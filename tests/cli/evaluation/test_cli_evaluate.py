@@ -9,9 +9,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from attrs import evolve
 from click.testing import Result
 
 import callwright as cw
+from callwright.cli.evaluation_tables import draw_accuracies
 from callwright.commands.file_formats import schema_of
 from callwright.training.evaluation import Plan
 
@@ -52,6 +54,29 @@ def test_a_table_for_people(invoke: Invoke) -> None:
     assert "100.0%" in result.stdout
 
 
+@pytest.mark.parametrize("columns", ["80", "60", "200"])
+def test_neither_figures_nor_codes_are_parted_in_the_middle(
+    columns: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    cell = {"accuracy": 1.0, "n": 40, "low": 0.912, "high": 1.0, "valid_accuracy": 1.0}
+    result = {
+        "by_depth": {"3": cell},
+        "by_structure": {"conjunctive": cell},
+        "by": {"kind": {"parameter_missing": cell}},
+        "failures": {"3": {"schema:unexpected_parameter": 11, "execution:unknown_cuisine": 3, "answer:wrong": 1}},
+        "masked": 0,
+        "headline": True,
+        "all": cell,
+    }
+    draw_accuracies(result, "a title", remedy="")
+    shown = capsys.readouterr().out
+    for whole in ("parameter_missing", "100.0% [91, 100]", "11 schema:unexpected_parameter", "unknown_cuisine"):
+        assert whole in shown
+    assert "answer:wrong" not in shown
+    assert max(map(len, shown.splitlines())) <= int(columns)
+
+
 def test_a_recipe_names_corpus_form_and_sampler(invoke: Invoke, recipe: Path) -> None:
     recipe.write_text(recipe.read_text() + '\n[sampler]\nname = "noisy-gold"\np = 0.0\n')
     found = json.loads(invoke("evaluate", "--recipe", recipe, "--json").stdout)
@@ -75,7 +100,7 @@ def test_a_recipe_names_corpus_form_and_sampler(invoke: Invoke, recipe: Path) ->
         ((*SUMS, "--sampler", "noisy-gold", "--sampler-option", "p=2"), 2, "less than or equal to 1, not 2"),
         ((*SUMS, "--sampler", "gold", "--shots", "2"), 2, "error: corpus 'sums-v1' offers no examples for prompts"),
         ((*SUMS, "--sampler", "gold", "--shots", "-1"), 2, "-1 is not in the range x>=0"),
-        ((*SUMS, "--sampler", "gold", "--set", "a=1"), 2, "--set goes with --recipe"),
+        ((*SUMS, "--sampler", "gold", "--set", "a=1"), 2, "--set and --unset go with --recipe"),
         (("--recipe", "x", "--ir", "json"), 2, "use --set with a recipe"),
         (("--recipe", "no-such-recipe", "--sampler", "gold"), 2, "error: no-such-recipe: there is no such file."),
     ],
@@ -271,6 +296,27 @@ def test_an_evaluation_with_other_shots_is_another_one(
     refused = tmp_path / "refused"
     assert invoke("evaluate", *SUMS, "--sampler", "gold", "--shots", "2", "-o", refused).exit_code == 2
     assert not refused.exists()
+
+
+@pytest.mark.parametrize("sampler", ["gold", "noisy-gold"])
+def test_tasks_that_a_sampler_cannot_answer_are_refused_before_there_is_a_folder(
+    invoke: Invoke, registry: cw.Registry, tmp_path: Path, sampler: str
+) -> None:
+    from cli_fakes import Sums
+
+    class Bare(Sums):
+        name = "bare-sums-v1"
+
+        def __getitem__(self, split: str) -> list[cw.Task]:
+            return [evolve(task, program=None) if task.depth else task for task in super().__getitem__(split)]
+
+    registry.add(SimpleNamespace(callwright_corpora=cw.hookimpl(lambda: [cw.Lazy("bare-sums-v1", Bare)])), name="bare")
+    out = tmp_path / "e"
+    done = invoke("evaluate", "--corpus", "bare-sums-v1", "--sampler", sampler, "-o", out)
+    assert (done.exit_code, out.exists()) == (2, False)
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"error: 8 of 12 tasks have no reference program, which the sampler {sampler!r} writes")
+    assert invoke("evaluate", "--corpus", "bare-sums-v1", "--sampler", "no-call", "-o", out).exit_code == 0
 
 
 def test_an_evaluation_has_a_report(invoke: Invoke, tmp_path: Path) -> None:

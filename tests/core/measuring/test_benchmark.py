@@ -234,8 +234,13 @@ def test_tasks_go_out_without_what_is_right(app: App, tmp_path: Path) -> None:
     rows = [json.loads(line) for line in (tmp_path / "tasks.jsonl").read_text().splitlines()]
     assert {tuple(row) for row in rows} == {("id", "category", "messages", "tools")}
     assert all(tool["type"] == "function" and tool["function"]["parameters"] for row in rows for tool in row["tools"])
-    refused = invoke(app, *words[:4], "depth 9", *words[5:])
+    refused = invoke(app, *words[:4], "depth 9", "-o", tmp_path / "others.jsonl")
     assert (refused.exit_code, "There is no category of depthbench-v1 named 'depth 9'" in refused.stderr) == (2, True)
+    (tmp_path / "tasks.jsonl").write_text("precious")
+    again = invoke(app, *words)
+    assert (again.exit_code, f"{tmp_path / 'tasks.jsonl'} is there already" in again.stderr) == (2, True)
+    assert (tmp_path / "tasks.jsonl").read_text() == "precious"
+    assert invoke(app, *words, "--overwrite").exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -145,6 +145,17 @@ def test_inspect_reads_the_log_back(app: App, folder: Path, tmp_path: Path) -> N
     }
 
 
+def test_a_log_that_is_there_is_replaced_only_where_that_is_asked_for(app: App, folder: Path, tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    words = ("benchmark", "export", folder, "--format", "inspect", "-o", logs)
+    assert invoke(app, *words).exit_code == 0
+    (log,) = logs.iterdir()
+    refused = invoke(app, *words)
+    assert (refused.exit_code, f"{log} is there already" in refused.stderr) == (2, True)
+    assert invoke(app, *words, "--overwrite").exit_code == 0
+
+
 def test_what_is_no_evaluation_is_said(app: App, tmp_path: Path) -> None:
     found = invoke(app, "benchmark", "export", tmp_path, "--format", "inspect", "-o", tmp_path / "log.json")
     assert (found.exit_code, "is no evaluation" in found.output) == (2, True)

@@ -364,6 +364,7 @@ def test_the_first_version_is_fetched_where_none_is_named(app: App, server: Serv
 
 def test_a_benchmark_that_is_shown_says_what_can_be_fetched(app: App) -> None:
     shown = invoke(app, "benchmark", "show", "here")
-    assert f"callwright benchmark get here:1 fetches {SOURCE.file}, 64,482 bytes" in " ".join(shown.stdout.split())
+    get = f"callwright benchmark get here:1 --data DIR fetches {SOURCE.file}, 64,482 bytes"
+    assert get in " ".join(shown.stdout.split())
     told = json.loads(invoke(app, "benchmark", "show", "here", "--json").stdout)
     assert told["sources"] == [{"file": SOURCE.file, "size": 64482, "sha256": SOURCE.sha256}]

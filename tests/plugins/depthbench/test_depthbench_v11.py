@@ -399,3 +399,21 @@ def test_mutations_take_names_that_the_tasks_own_data_have() -> None:
             codes.update(step.outcome.code or "" for step in trace.failures)
         named = {code for code in codes if code.startswith("unknown") and code not in ("unknown_word", "unknown_dish")}
         assert named <= {"unknown_message", "unknown_coupon", "unknown_flight", "unknown_showing"}, (task.id, codes)
+
+
+def test_exports_and_imports_replace_nothing_unasked(tmp_path: Path) -> None:
+    def invoke(*words: str) -> tuple[int, str]:
+        done = CliRunner().invoke(root_command, words, obj=App(registry=load_plugins()), catch_exceptions=False)
+        return done.exit_code, done.output
+
+    folder, rows = tmp_path / "official", tmp_path / "rows.jsonl"
+    export = ("corpus", "export", "depthbench-v1", "--split", "validation", "--format", "official", "-o", str(folder))
+    back = ("corpus", "import", str(folder), "--format", "official", "-o", str(rows))
+    assert invoke(*export)[0] == 0
+    assert invoke(*back)[0] == 0
+    for words, there in ((export, folder / "queries.json"), (back, rows)):
+        assert invoke(*words) == (
+            2,
+            f"error: {there} is there already: name another file, or replace it with --overwrite\n",
+        )
+        assert invoke(*words, "--overwrite")[0] == 0

@@ -162,7 +162,7 @@ def test_a_folder_of_something_else_is_refused(invoke: Invoke, tmp_path: Path, r
     for other, said in (
         (plan("a=1,3"), "--over"),
         (plan("a=1,2", text="y"), "the recipe"),
-        (plan("a=1,2", text="y", fixed=("b=1",)), "--set"),
+        (plan("a=1,2", text="y", fixed=("b=1",)), "--set or --unset"),
     ):
         with pytest.raises(Exception, match=rf"holds another grid \(other: {said}\); choose another folder"):
             other.settle(folder)

@@ -82,6 +82,15 @@ def test_a_finished_run_is_not_made_again_and_seeds_may_be_added(
     assert {key: len(lines) for key, lines in processes().items()} == {f"recipe/seed-{seed}": 1 for seed in range(3)}
 
 
+def test_a_key_that_is_unset_is_left_out_of_every_run(grid: Grid, tmp_path: Path) -> None:
+    assert grid("--seeds", "0", "--unset", "trainer.rate")[0] == 0
+    run = Run(tmp_path / "grid" / "recipe" / "seed-0")
+    assert "rate" not in tomllib.loads((run.path / "recipe.toml").read_text(encoding="utf-8"))["trainer"]
+    assert run.read_json("manifest.json")["command"].startswith(
+        "callwright -p grid_fakes run sums.toml --unset trainer.rate --set seed=0"
+    )
+
+
 def test_one_seed_has_no_interval_and_the_words_say_so(grid: Grid, found: Found, tmp_path: Path) -> None:
     status, out, _ = grid("--over", "trainer.rate=0.1,0.3", "--seeds", "3")
     assert status == 0

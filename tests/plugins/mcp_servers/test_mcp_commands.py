@@ -80,8 +80,28 @@ def test_http_until_a_signal(callwright_words: list[str], servers: Path, child_e
         finally:
             wrapped.stop()
         child.send_signal(signal.SIGTERM)
-        assert child.wait(timeout=300) == 0
-        assert child.stderr.read() == ""
+        assert child.wait(timeout=300) == 143
+        assert child.stderr.read().split() == ["stopped"]
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_stdio_until_a_signal(
+    callwright_words: list[str], servers: Path, child_environment: dict[str, str], number: signal.Signals, status: int
+) -> None:
+    pipe = subprocess.PIPE
+    words = [*callwright_words, "env", "serve", "shelf", "--stdio"]
+    with subprocess.Popen(
+        words, cwd=servers, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=child_environment
+    ) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        assert child.stderr is not None
+        child.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}) + "\n")
+        child.stdin.flush()
+        assert json.loads(child.stdout.readline())["id"] == 1
+        child.send_signal(number)
+        assert child.wait(timeout=300) == status  # though stdin is still open
+        assert child.stderr.read().splitlines()[-1] == "stopped"
 
 
 def test_the_configuration_for_clients(run: Any, servers: Path) -> None:
@@ -128,7 +148,7 @@ def test_the_url_of_the_configuration_works_with_the_current_client(
             assert asyncio.run(main()) == [False, False]
         finally:
             child.send_signal(signal.SIGTERM)
-        assert child.wait(timeout=300) == 0
+        assert child.wait(timeout=300) == 143
     (session,) = read_record(record)
     assert (session.session, len(session.calls)) == ("my shelf", 2)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -273,7 +274,8 @@ def test_time_and_hazards_are_told_as_everywhere(serve: Callable[..., Any]) -> N
     assert (outcome.failed, outcome.injected) == (True, "unavailable")
 
 
-def test_the_command_serves_until_it_is_told_to_stop() -> None:
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_the_command_serves_until_it_is_told_to_stop(number: signal.Signals, status: int) -> None:
     command = [sys.executable, "-m", "callwright", "openenv", "serve", "banking", "--port", "0", "--scenario", "sparse"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
@@ -282,8 +284,9 @@ def test_the_command_serves_until_it_is_told_to_stop() -> None:
         session = cw.environment("openenv", url=line.rsplit(" ", 1)[1].strip()).open()
         assert session.digest() == cw.environment("banking").open("sparse", 0).digest()
         session.close()
-        process.terminate()
-        assert process.wait(120) == 0
+        process.send_signal(number)
+        assert process.wait(120) == status
+        assert process.stderr.read().split() == ["stopped"]
 
 
 def test_a_wrong_scenario_is_said_when_it_starts() -> None:

@@ -84,6 +84,30 @@ def test_verdicts_that_were_edited_are_told_of(invoke: Callable[..., Result], fo
     assert "missing" not in invoke("compare", weak, strong).stderr
 
 
+def test_a_report_tells_of_verdicts_that_were_edited(invoke: Callable[..., Result], folders: tuple[Path, Path]) -> None:
+    folder, _ = folders
+    assert invoke("report", folder).stderr == ""
+    assert "not as it was written" not in (folder / "report.html").read_text()
+    file = folder / "verdicts.jsonl"
+    lines = file.read_text().splitlines(keepends=True)
+    edited = {**json.loads(lines[2]), "answer": not json.loads(lines[2])["answer"]}
+    file.write_text("".join([*lines[:2], json.dumps(edited) + "\n", *lines[3:]]))
+    done = invoke("report", folder)
+    assert done.exit_code == 0
+    assert f"{folder}: verdicts.jsonl, line 3: not as it was written" in done.stderr
+    assert "verdicts.jsonl, line 3: not as it was written" in (folder / "report.html").read_text()
+
+
+def test_an_evaluation_that_was_killed_is_not_called_edited(
+    invoke: Callable[..., Result], folders: tuple[Path, Path]
+) -> None:
+    folder, _ = folders
+    (folder / "evaluation.json").unlink()
+    file = folder / "verdicts.jsonl"
+    file.write_text("".join(file.read_text().splitlines(keepends=True)[:-1]))  # its digest was written, it was not
+    assert "written" not in invoke("report", folder).stderr
+
+
 def test_text_of_a_model_cannot_leave_its_place(
     invoke: Callable[..., Result], folders: tuple[Path, Path], tmp_path: Path
 ) -> None:

@@ -97,6 +97,23 @@ def test_what_is_damaged_or_masked_is_said(tmp_path: Path) -> None:
     assert "Every row is masked" in page(written(tmp_path / "m.jsonl", [reward(0, None)]))
 
 
+def test_rewards_that_were_edited_are_told_of(tmp_path: Path) -> None:
+    text = "<think> two and two </think>\n<response> 4 </response>"
+    rows = written(tmp_path / "in.jsonl", [{"id": n, "completion": text, "ground_truth": text} for n in range(3)])
+    out = tmp_path / "r.jsonl"
+    run = CliRunner()
+    done = run.invoke(root, ["score", str(rows), "--recipe", "toolrl", "-o", str(out)], obj=App())
+    assert done.exit_code == 0, done.stderr
+    whole = run.invoke(root, ["report", str(out)], obj=App())
+    assert (whole.exit_code, whole.stderr) == (0, "")
+    first, *others = out.read_text().splitlines(keepends=True)
+    out.write_text("".join([json.dumps({**json.loads(first), "total": -3.0}) + "\n", *others]))
+    done = run.invoke(root, ["report", str(out)], obj=App())
+    assert done.exit_code == 0
+    assert f"{out}: r.jsonl is not as it was written" in done.stderr
+    assert "r.jsonl is not as it was written" in page(out)
+
+
 @pytest.mark.parametrize(
     ("rows", "told"),
     [([], "has no rows of rewards"), ([{"id": 1, "completion": "x"}], "'total' and 'scores', and this one has 'id'")],

@@ -128,10 +128,18 @@ def test_openrlhf_is_handed_each_task_once_before_any_again(file: Path, tmp_path
     assert sorted(drawn[: len(tasks)]) == sorted(drawn[len(tasks) :]) == sorted(task.id for task in tasks)
 
 
-def test_what_is_there_already_is_not_replaced_unasked(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["tasks", "export", "worlds-mini-v1", "--limit", "1", "-o"],
+        ["corpus", "export", "depthbench-v1", "--split", "validation", "-o"],
+        ["benchmark", "export", "depthbench-v1", "--category", "depth 6", "-o"],
+    ],
+)
+def test_what_is_there_already_is_not_replaced_unasked(tmp_path: Path, words: list[str]) -> None:
     there = tmp_path / "tasks.jsonl"
     there.write_text("precious")
-    words = ["tasks", "export", "worlds-mini-v1", "-o", str(there), "--limit", "1"]
+    words = [*words, str(there)]
     done = CliRunner().invoke(root, words, obj=App())
     assert (done.exit_code, there.read_text()) == (2, "precious")
     assert "is there already: name another file, or replace it with --overwrite" in done.output

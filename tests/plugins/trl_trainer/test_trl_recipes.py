@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from structlog.testing import capture_logs
 
 from callwright.errors import CallwrightError, RecipeError, UsageError
 from callwright.pipeline import Pipeline
@@ -47,6 +48,13 @@ def test_what_cannot_be_followed_is_refused_by_name(setting: str, recipe: str, r
     loaded = parse_recipe(recipe, "small.toml", ["trainer.mini_batches=2", setting])
     with pytest.raises(CallwrightError, match=REFUSED[setting]):
         prepare(loaded, registry)
+
+
+def test_a_curriculum_that_outlasts_the_run_is_warned_of(recipe: str, registry: Registry) -> None:
+    loaded = parse_recipe(recipe, "small.toml", ["trainer.curriculum=[{until=4000, depths=[1]}]"])
+    with capture_logs() as logged:
+        prepare(loaded, registry, planning=True)
+    assert "the curriculum outlasts the run" in [one["event"] for one in logged]
 
 
 def test_every_refusal_is_told_at_once(recipe: str, registry: Registry) -> None:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner, Result
 from tests.plugins.viewer.conftest import board_of
 
@@ -111,3 +115,16 @@ def test_no_text_of_a_model_ends_a_script(own: Path, tmp_path: Path) -> None:
         assert "<" not in text
         assert "\u2028" not in text
     assert data(tmp_path / "pages", "own--rows")[-1]["query"] == hostile
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_it_serves_until_a_signal_which_is_its_status(tmp_path: Path, number: signal.Signals, status: int) -> None:
+    rows = tmp_path / "rollouts.jsonl"
+    rows.write_text(json.dumps({"id": 1, "messages": [{"role": "user", "content": "hi"}]}) + "\n")
+    command = [sys.executable, "-m", "callwright", "view", str(rows), "--port", "0", "--no-browse"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("http://127.0.0.1:"), process.communicate()
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=120)
+    assert (process.returncode, errors.splitlines()[-1]) == (status, "stopped")

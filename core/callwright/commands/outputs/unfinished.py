@@ -278,6 +278,28 @@ class UnfinishedOutput:
         self._next = now + max(EVERY, _SHARE * (now - began))
 
 
+def change_of(path: Path) -> str | None:
+    """In words, that a file is not as its ledger left it; ``None`` if it is, or no ledger that can be read says so.
+
+    Rows behind those of the ledger are no change where the command was stopped. Raises :class:`OSError`.
+    """
+    try:
+        ledger = json.loads(Path(f"{path}{SUFFIX}").read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not _is_ledger(ledger):
+        return None
+    written, crc = ledger["output"]["bytes"], 0
+    size, left = path.stat().st_size, written
+    with path.open("rb") as file:
+        while left and (block := file.read(min(_BLOCK, left))):
+            left -= len(block)
+            crc = zlib.crc32(block, crc)
+    if left or crc != ledger["output"]["crc"] or (ledger["finished"] and size != written):
+        return f"{path.name} is not as it was written: {path.name}{SUFFIX} keeps the digest of other bytes"
+    return None
+
+
 class _Part:
     """The block of :meth:`UnfinishedOutput.part`: one object for all of them, since it is entered for each row."""
 

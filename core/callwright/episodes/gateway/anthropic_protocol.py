@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from callwright.episodes.gateway.chat_answer import ChatAnswer
-from callwright.episodes.gateway.chat_request import ChatRequest, Refusal, checked_request
+from callwright.episodes.gateway.chat_request import ChatRequest, Refusal, checked_request, listed_tools
 from callwright.errors import DataError
 from callwright.language.others.anthropic import messages_of_anthropic
 
@@ -51,7 +51,7 @@ def read_messages_request(body: Any) -> ChatRequest:
     chat: dict[str, Any] = {
         _RENAMED.get(str(name), str(name)): value for name, value in body.items() if name not in _HARMLESS
     }
-    chat["tools"] = [_function(one) for one in body.get("tools") or ()]
+    chat["tools"] = [_function(one) for one in listed_tools(body)]
     return checked_request(messages, chat)
 
 

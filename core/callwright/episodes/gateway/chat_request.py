@@ -39,6 +39,8 @@ _HARMLESS: Final = frozenset(
     "store parallel_tool_calls logprobs top_logprobs service_tier reasoning_effort verbosity prompt_cache_key "
     "safety_identifier extra_body".split()
 )
+#: As OpenAI's servers have it.
+_HOTTEST: Final = 2
 
 
 class Refusal(Exception):
@@ -93,9 +95,7 @@ def checked_request(messages: Sequence[Message], body: Mapping[str, Any]) -> Cha
     _check_options(body)
     if not messages:
         raise Refusal(400, "'messages' must be a list of messages, and hold one at least")
-    listed, stop = body.get("tools") or (), body.get("stop") or ()
-    if not isinstance(listed, list | tuple) or not all(isinstance(one, Mapping) for one in listed):
-        raise Refusal(400, "'tools' must be a list of objects, each with a 'function'")
+    listed, stop = listed_tools(body), body.get("stop") or ()
     if not isinstance(stop, str) and not (isinstance(stop, list | tuple) and all(isinstance(one, str) for one in stop)):
         raise Refusal(400, f"'stop' must be a text or a list of texts, not {stop!r:.40}")
     try:
@@ -110,17 +110,19 @@ def checked_request(messages: Sequence[Message], body: Mapping[str, Any]) -> Cha
             code="prefill",
         )
     options = body.get("stream_options") or {}
+    if not isinstance(options, Mapping):
+        raise Refusal(400, f"'stream_options' must be an object, not {options!r:.40}")
     return ChatRequest(
         tuple(messages),
         tools,
         json.dumps(body.get("tools") or [], sort_keys=True),
         str(body.get("model") or ""),
-        bool(body.get("stream")),
-        bool(isinstance(options, Mapping) and options.get("include_usage")),
+        _flag(body, "stream"),
+        _flag(options, "include_usage"),
         _most(body),
         (stop,) if isinstance(stop, str) else tuple(stop),
-        body.get("temperature"),
-        bool(body.get("logprobs")),
+        _temperature(body),
+        _flag(body, "logprobs"),
         body,
     )
 
@@ -138,6 +140,31 @@ def _check_options(body: Mapping[str, Any]) -> None:
                 "would be untrue; leave it out",
                 code="changes_sampling",
             )
+
+
+def listed_tools(body: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The tools of a request, as they came. Raises :class:`Refusal` with status 400 for what is no list of objects."""
+    listed = body.get("tools") or ()
+    if not isinstance(listed, list | tuple) or not all(isinstance(one, Mapping) for one in listed):
+        raise Refusal(400, "'tools' must be a list of objects, each with a 'function'")
+    return listed
+
+
+def _flag(options: Mapping[str, Any], name: str) -> bool:
+    value = options.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise Refusal(400, f"{name!r} must be true or false, not {value!r:.40}")
+    return bool(value)
+
+
+def _temperature(body: Mapping[str, Any]) -> float | None:
+    """What the client wishes, which is said beside what it gets: as a server would take it, though it plays no part."""
+    value = body.get("temperature")
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _HOTTEST:
+        raise Refusal(400, f"'temperature' must be a number from 0 to {_HOTTEST}, not {value!r:.40}")
+    return value
 
 
 def _most(body: Mapping[str, Any]) -> int | None:

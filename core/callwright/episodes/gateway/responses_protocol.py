@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from callwright.episodes.gateway.chat_answer import ChatAnswer
-from callwright.episodes.gateway.chat_request import ChatRequest, Refusal, checked_request
+from callwright.episodes.gateway.chat_request import ChatRequest, Refusal, checked_request, listed_tools
 from callwright.errors import DataError
 from callwright.language.messages import Message
 from callwright.language.others.responses import messages_of_items
@@ -44,7 +44,7 @@ def read_responses_request(body: Any, before: Callable[[str], Sequence[Message] 
         if body.get(name) is not None and body[name] not in known:
             raise Refusal(400, f"the option {name!r} = {body[name]!r:.60} is not served; leave it out")
     form = (body.get("text") or {}).get("format") if isinstance(body.get("text"), Mapping) else None
-    if form is not None and form.get("type") != "text":
+    if form is not None and not (isinstance(form, Mapping) and form.get("type") == "text"):
         raise Refusal(400, "the option 'text.format' changes what is sampled; leave it out", code="changes_sampling")
     given = body.get("input") or []
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given
@@ -66,7 +66,7 @@ def read_responses_request(body: Any, before: Callable[[str], Sequence[Message] 
         for name, value in body.items()
         if name not in _HARMLESS | _NEUTRAL.keys()
     }
-    chat["tools"] = [_function(one) for one in body.get("tools") or ()]
+    chat["tools"] = [_function(one) for one in listed_tools(body)]
     return checked_request(messages, chat)
 
 

@@ -98,9 +98,14 @@ class DigestedRows:
         self._take(keep(rows))
         return self._rows
 
-    def damage(self) -> RowDamage | None:
-        """What is not as it was written; ``None`` if all is, or nothing can be said."""
-        return self._compare()[0]
+    def damage(self, *, finished: bool = True) -> RowDamage | None:
+        """What is not as it was written; ``None`` if all is, or nothing can be said.
+
+        Where the work is not ``finished``, rows that are missing at the end are no damage: it may have been killed
+        after their digests were written.
+        """
+        damage, _ = self._compare()
+        return None if damage is not None and damage.missing and not finished else damage
 
     def _compare(self) -> tuple[RowDamage | None, int]:
         """The first damage, and the number of whole rows. Without any digests nothing is damaged."""

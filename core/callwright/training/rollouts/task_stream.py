@@ -63,6 +63,21 @@ class TaskStream:
         return order[place]
 
 
+def outlasts_the_run(ends: Sequence[int], steps: int) -> str | None:
+    """In words, that a curriculum whose stages end at these steps goes on when the run is over; ``None`` if it ends.
+
+    No mistake for certain: short trials of a recipe have fewer steps than it. ``steps`` 0 is a run without any.
+    """
+    late = next((number for number, end in enumerate(ends, 1) if end > steps), None)
+    if late is None or not steps:
+        return None
+    never = "the stages after it and 'depths'" if late < len(ends) else "'depths'"
+    return (
+        f"stage {late} of 'curriculum' ends at step {ends[late - 1]:,} and the run at step {steps:,}, so that {never} "
+        "never hold; for stages that follow the steps of a run give 'until' as a share of them, such as 0.5"
+    )
+
+
 def per_depth(tasks: Sequence[Task], count: int | None) -> list[Task]:
     """The first ``count`` tasks of each depth, in their order; all of them without a count."""
     if count is None:

@@ -26,6 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from callwright.errors import RecipeError
 from callwright.machines.redaction import redacted_value
 from callwright.recipe_file import Choice, LoadedTable, recipe_text, toml_of, validated
+from callwright.recipe_file.overriding import Applied
 from callwright.training.synthesis.mixture import MixturePart
 from callwright.walk.task_rows.writing import SUFFIXES
 
@@ -75,7 +76,7 @@ class LoadedSynthesis(LoadedTable):
     """A validated recipe of a synthesis. Its components go by the keys ``synthesis.teacher`` and the like."""
 
     def __init__(
-        self, recipe: SynthesisRecipe, data: dict[str, Any], source: str, text: str | None, overrides: Mapping[str, str]
+        self, recipe: SynthesisRecipe, data: dict[str, Any], source: str, text: str | None, overrides: Applied
     ) -> None:
         super().__init__(data, source, text, overrides)
         self.recipe = recipe

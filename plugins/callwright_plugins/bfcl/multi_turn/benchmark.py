@@ -77,6 +77,20 @@ class BfclMultiTurn:
 
     name: Final = "bfcl-multi-turn"
     versions: ClassVar[Sequence[str]] = ("v3", "v4")
+    needs: ClassVar[Sequence[Need]] = (
+        Need(
+            "data",
+            "the folder with BFCL's multi-turn files of this version, with possible_answer/ and multi_turn_func_doc/ "
+            "(--data DIR)",
+            tuple(f"BFCL_v3_{category}.json" for category in CATEGORIES),
+            "the wheel bfcl-eval (Apache-2.0); v4's are named BFCL_v4_…",
+        ),
+        Need(
+            "package",
+            "the wheel bfcl-eval of this version, or the folder in which it was unpacked (--package); not where --data "
+            "holds its classes, too",
+        ),
+    )
     unofficial: ClassVar[Sequence[str]] = ()
     sources: ClassVar[Mapping[str, Sequence[Source]]] = {
         "v3": [_wheel("2025.8.6.2", "fdb996ac963ed1c6fce1eb4884053aae4a6de282fb931665a46dbeed204a228d", 1_746_683)],
@@ -99,14 +113,6 @@ class BfclMultiTurn:
         if package is None and (Path(data) / FOLDER).is_dir():
             package = data
         self.corpus = MultiTurnCorpus(self.version, str(data), None if package is None else str(package))
-
-    @property
-    def needs(self) -> Sequence[Need]:
-        """BFCL's files, and the wheel whose classes are executed."""
-        return (
-            Need("data", "the folder with BFCL's multi-turn files of this version"),
-            Need("package", "the wheel bfcl-eval of this version, or the folder in which it was unpacked"),
-        )
 
     @property
     def categories(self) -> Mapping[str, int]:

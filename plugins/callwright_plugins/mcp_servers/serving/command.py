@@ -19,6 +19,7 @@ from callwright.environments.hazards.policy import read_hazards
 from callwright.environments.living.policy import read_policy
 from callwright.environments.protocol import Environment
 from callwright.errors import UsageError
+from callwright.machines.interrupts import Interrupted
 from callwright.plugins import Registry
 
 _TOKEN = "CALLWRIGHT_TOKEN"
@@ -120,10 +121,13 @@ def serve(obj: object, /, **given: Any) -> None:
         say(f"serving {about} on stdin and stdout; for a client's configuration: --print-config")
         ended_by = serve_stdio(service)
         if ended_by is not None:
-            sys.stderr.flush()
-            os._exit(0)  # the thread that reads stdin cannot be stopped
+            stop = Interrupted(ended_by)
+            say("stopped")
+            os._exit(stop.exit_status)  # the thread that reads stdin cannot be stopped
         return
-    serve_http(service, where, lambda url: say(f"serving {about} at {url}"))
+    ended_by = serve_http(service, where, lambda url: say(f"serving {about} at {url}"))
+    if ended_by is not None:
+        raise Interrupted(ended_by)
 
 
 def _environment(obj: object, given: dict[str, Any]) -> Environment:

@@ -260,12 +260,14 @@ def _host(url: str) -> str:
         return ""
 
 
-def serve_http(service: Service, options: HttpOptions, listening: Callable[[str], None] = lambda url: None) -> None:
-    """Serve over HTTP until SIGTERM or SIGINT; calls that are running may end first.
+def serve_http(
+    service: Service, options: HttpOptions, listening: Callable[[str], None] = lambda url: None
+) -> int | None:
+    """Serve over HTTP until SIGTERM or SIGINT; calls that are running may end first. Returns the signal that ended it.
 
     ``listening`` is told the URL once connections are taken. Raises :class:`OSError` if the port is not free.
     """
-    asyncio.run(http_server(service, options, listening))
+    return asyncio.run(http_server(service, options, listening))
 
 
 async def http_server(
@@ -273,7 +275,7 @@ async def http_server(
     options: HttpOptions,
     listening: Callable[[str], None] = lambda url: None,
     stopped: asyncio.Event | None = None,
-) -> None:
+) -> int | None:
     """As :func:`serve_http`, in a running event loop; ``stopped`` ends it too."""
     app = http_app(service, options)
     import uvicorn
@@ -299,7 +301,7 @@ async def http_server(
     server = Quiet(config)
     shown = f"[{options.host}]" if ":" in options.host else options.host
     ended = stopped or asyncio.Event()
-    with _signals(ended):
+    with _signals(ended) as received:
         serving = asyncio.create_task(server.serve(sockets=[sock]))
         waiting = asyncio.create_task(ended.wait())
         try:
@@ -313,6 +315,7 @@ async def http_server(
             waiting.cancel()
             await serving
             service.close()
+    return received[0] if received else None
 
 
 def say(text: str) -> None:

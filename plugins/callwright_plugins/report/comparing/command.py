@@ -54,9 +54,8 @@ def compare(
     for one in evaluations:
         if not one.verdicts:
             raise DataError(f"{one.path} holds no verdict yet")
-        damage = DigestedRows(one.path / VERDICTS).damage()
-        finished = (one.path / RESULT).exists()  # one that is killed may have digests of rows that it did not write
-        if damage is not None and (finished or not damage.missing):
+        damage = DigestedRows(one.path / VERDICTS).damage(finished=(one.path / RESULT).exists())
+        if damage is not None:
             say(f"{one.path}: {VERDICTS}, {damage}. What follows counts what is there; callwright doctor {one.path}")
         check_groups(keys, one.verdicts)
     board = board_of(evaluations, keys)

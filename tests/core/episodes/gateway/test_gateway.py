@@ -14,7 +14,9 @@ from scripted_engine import SCRIPT, TASK, TEMPLATE, TOOLS, ByteTokenizer, Script
 
 import callwright as cw
 from callwright.episodes import ChatCodec, EngineOutput, Gateway, TokenEpisode
+from callwright.episodes.gateway.anthropic_protocol import read_messages_request
 from callwright.episodes.gateway.chat_request import Refusal, read_request
+from callwright.episodes.gateway.responses_protocol import read_responses_request
 from callwright.episodes.gateway.session import GatewaySession, GatewayTrajectory
 from callwright.walk.limits import TurnLimits
 
@@ -456,9 +458,51 @@ def test_what_the_responses_api_has_and_the_gateway_has_not_is_refused(options: 
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("tools", "x"), ("tools", [1]), ("tools", {"a": 1}), ("stop", 5), ("stop", ["a", 5]), ("tools", [{}])],
+    [
+        ("tools", "x"),
+        ("tools", [1]),
+        ("tools", {"a": 1}),
+        ("tools", [{}]),
+        ("stop", 5),
+        ("stop", ["a", 5]),
+        ("stream", "yes"),
+        ("stream", 1),
+        ("logprobs", 5),
+        ("stream_options", "all"),
+        ("stream_options", {"include_usage": "yes"}),
+        ("temperature", "hot"),
+        ("temperature", True),
+        ("temperature", -1),
+        ("temperature", 1e9),
+        ("temperature", float("nan")),
+        ("temperature", float("inf")),
+        ("temperature", [0.5]),
+    ],
 )
 def test_a_request_that_is_none_is_refused_in_words(option: str, value: Any) -> None:
     with pytest.raises(Refusal) as refused:
         read_request({"model": "m", "messages": [{"role": "user", "content": "hi"}], option: value})
+    assert refused.value.status == 400
+    assert refused.value.code == "invalid_request"
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("temperature", 0), ("temperature", 2.0), ("temperature", None), ("stream", None)]
+)
+def test_what_servers_take_is_taken(option: str, value: Any) -> None:
+    made = read_request({"model": "m", "messages": [{"role": "user", "content": "hi"}], option: value})
+    assert getattr(made, option) == (bool(value) if option == "stream" else value)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("temperature", "hot"), ("stream", "yes"), ("tools", 5), ("tools", [1]), ("text", {"format": "json"})],
+)
+def test_the_other_protocols_refuse_the_same(option: str, value: Any) -> None:
+    said = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 9}
+    with pytest.raises(Refusal) as refused:
+        read_responses_request({"model": "m", "input": "hi", option: value}, lambda name: None)
+    assert refused.value.status == 400
+    with pytest.raises(Refusal) as refused:
+        read_messages_request({"model": "m", **said, option: value})
     assert refused.value.status == 400

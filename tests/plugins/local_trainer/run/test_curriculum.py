@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from callwright.errors import RecipeError, UsageError
 from callwright.pipeline import Pipeline, create_trainer
-from callwright.training.rollouts.task_stream import TaskStream
+from callwright.training.rollouts.task_stream import TaskStream, outlasts_the_run
 from callwright.training.run_folder import Run
 from callwright.walk.attempt import Attempt
 from callwright.walk.conditions import Progress
@@ -77,6 +78,34 @@ def test_wrong_stages_are_refused(override: str, message: str, make_pipeline: Pi
     pipeline = make_pipeline(override)
     with pytest.raises(RecipeError, match=message):
         create_trainer(pipeline.recipe, pipeline.registry)
+
+
+@pytest.mark.parametrize(
+    ("ends", "steps", "said"),
+    [
+        ([2, 4], 4, None),
+        ([], 3, None),
+        ([9], 0, None),
+        ([5], 4, "stage 1 of 'curriculum' ends at step 5 and the run at step 4, so that 'depths' never hold;"),
+        (
+            [2, 1000, 2000],
+            4,
+            "stage 2 of 'curriculum' ends at step 1,000 and the run at step 4, so that the stages after",
+        ),
+    ],
+)
+def test_a_curriculum_that_goes_on_when_the_run_is_over(ends: list[int], steps: int, said: str | None) -> None:
+    found = outlasts_the_run(ends, steps)
+    assert found is None if said is None else found is not None and found.startswith(said)
+
+
+@pytest.mark.parametrize(("until", "warned"), [("400", True), ("3", False), ("1.0", False)])
+def test_it_is_warned_of_before_anything_is_trained(until: str, warned: bool, make_pipeline: Pipelines) -> None:
+    pipeline = make_pipeline(f"trainer.curriculum=[{{until={until}, depths=[0]}}]", "trainer.steps=3")
+    trainer = create_trainer(pipeline.recipe, pipeline.registry)
+    with capture_logs() as logged:
+        assert trainer.check(pipeline.recipe, pipeline) == []
+    assert [one["event"] for one in logged] == ["the curriculum outlasts the run"] * warned
 
 
 def test_a_run_follows_its_curriculum(tmp_path: Path, make_pipeline: Pipelines) -> None:
