@@ -176,6 +176,7 @@ def show(app: App, name: str, data: str | None, package: str | None, given: tupl
 @settings_option
 @options.ir_option
 @click.option("-o", "--output", required=True, metavar="OUT.jsonl", help="Where verdicts go, a row each.")
+@options.replace_option
 @options.json_option
 @click.pass_obj
 def judge(
@@ -187,6 +188,7 @@ def judge(
     given: tuple[str, ...],
     ir: str,
     output: str,
+    overwrite: bool,
     as_json: bool,
 ) -> None:
     """Judge answers without a model.
@@ -196,14 +198,12 @@ def judge(
     has {"id", "kind", "valid", "error_type"} for each, in the same order; "valid" is null where nothing is known. Then
     the table is printed.
     """
-    from callwright.commands.jsonl import is_same_file
     from callwright.commands.safe_text import say
-    from callwright.errors import UsageError
     from callwright.measuring.benchmark import about
     from callwright.training.run_folder import write_atomically
 
-    if is_same_file(answers, output):
-        raise UsageError(f"{output} is the file of answers: choose another (-o)")
+    options.refuse_inputs(output, answers)
+    options.refuse_existing(Path(output), overwrite=overwrite)
     made = _opened(app, name, data, package, given)
     parser: Parser = app.registry.create("parser", ir)
     lines: list[str] = []
@@ -327,11 +327,14 @@ def draw_values(result: Mapping[str, Any]) -> None:
     measured = result["benchmark"]
     mark = "" if measured["official"] else " (not official)"
     shown = table("", "value", right=(1,), title=f"{measured['name']}:{measured['version']}{mark}")
+    told = result.get("headline", True)
     for name, value in result["values"].items():
         counted = name in measured.get("counts", ()) and value is not None
-        shown.add_row(text(name), f"{value:.2f}" if counted else percent(value))
+        shown.add_row(text(name), "–" if not told else f"{value:.2f}" if counted else percent(value))
     console = screen()
     console.print(shown)
+    if not told:
+        console.print(f"no figures: {result['masked']} are masked, and what is left says little of all")
     for reason in measured["why"]:
         console.print(text(f"not official: {reason}"))
 

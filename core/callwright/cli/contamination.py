@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 )
 @click.option("--show", default=3, show_default=True, type=click.IntRange(0), help="Findings of a kind in the table.")
 @click.option("-o", "--output", metavar="OUT.jsonl", help="Where all findings go, a row each.")
+@options.replace_option
 @options.json_option
 @click.pass_obj
 def contamination(
@@ -60,6 +61,7 @@ def contamination(
     fail_on: tuple[str, ...],
     show: int,
     output: str | None,
+    overwrite: bool,
     as_json: bool,
 ) -> None:
     """Find what training data shares with benchmarks.
@@ -78,6 +80,9 @@ def contamination(
         raise UsageError(f"--near {near}: expected a number above 0 and at most 1, such as 0.5") from error
     if not 0 < least <= 1:
         raise UsageError(f"--near {near}: it has to be above 0 and at most 1")
+    if output is not None:
+        options.refuse_inputs(output, train, *names, *others)
+        options.refuse_existing(Path(output), overwrite=overwrite)
     given = options.corpus_keys(data, corpus_options)
     sources = []
     for name in dict.fromkeys([*names, *others]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from callwright.commands.terminal import fits, interval, percent, screen, table, text
+from callwright.commands.terminal import fits, interval, masked_bounds, percent, screen, table, text
 from callwright.language.shortening import shortened
 from callwright.training.truncation import cut_off_in_words
 
@@ -42,7 +42,9 @@ def draw_accuracies(result: Mapping[str, Any], title: str, remedy: str) -> None:
         for reason, count in list(result.get("lost", {}).items())[:_REASONS]:
             console.print(text(f"  {count}: {shortened(reason, _LONGEST_REASON)}"))
         if not result["headline"] and whole is not None:
-            console.print(f"more than 2%, so there is no headline: {bounds(whole)} of all are right, by what they were")
+            console.print(
+                f"more than 2%, so there is no headline: {masked_bounds(whole)} of all are right, by what they were"
+            )
     for sentence in cut_off_in_words(result, remedy):
         console.print(text(sentence))
     if result.get("shots") == "oracle":
@@ -79,7 +81,7 @@ def _accuracies(result: Mapping[str, Any], title: str, *, with_failures: bool) -
     elif result["headline"]:
         shown.add_row("all", *_cell(whole))
     else:
-        shown.add_row("all", str(whole["n"]), f"{bounds(whole)}", "–")
+        shown.add_row("all", str(whole["n"]), f"{masked_bounds(whole)}", "–")
     return shown
 
 
@@ -88,14 +90,9 @@ def _failures(result: Mapping[str, Any], depth: str) -> list[str]:
     return [f"{count} {name}" for name, count in list(result["failures"].get(depth, {}).items())[:2]]
 
 
-def bounds(cell: Mapping[str, Any]) -> str:
-    """Between what and what the accuracy lies if the masked attempts count as wrong and as right."""
-    return f"{percent(cell['lowest'])} to {percent(cell['highest'])}"
-
-
 def _cell(cell: Mapping[str, Any]) -> tuple[str, str, str]:
     masked = cell.get("masked")
-    beside = f"\n{masked} masked: {bounds(cell)}" if masked else ""
+    beside = f"\n{masked} masked: {masked_bounds(cell)}" if masked else ""
     return str(cell["n"]), interval(cell) + beside, percent(cell["valid_accuracy"])
 
 

@@ -265,6 +265,29 @@ def refuse_existing(*files: Path, overwrite: bool) -> None:
             raise UsageError(f"{file} is there already: name another file, or replace it with --overwrite")
 
 
+def refuse_inputs(output: str | Path | None, *inputs: str | Path | None) -> None:
+    """Refuse to write over a file that the command reads, whatever it was told to overwrite.
+
+    Raises :class:`callwright.UsageError`.
+    """
+    from callwright.commands.jsonl import is_same_file
+
+    for one in inputs:
+        if output is not None and one is not None and is_same_file(str(one), str(output)):
+            raise UsageError(f"{output} is what this command reads: write to another file")
+
+
+def refuse_other_files(page: Path | None) -> None:
+    """Refuse to replace a file by a page of HTML, unless it is one: pages are written again and again.
+
+    Raises :class:`callwright.UsageError`.
+    """
+    if page is not None and page.is_file() and not page.is_relative_to("/dev") and page.stat().st_size:
+        with page.open("rb") as begun:
+            if not begun.read(64).lstrip().lower().startswith((b"<!doctype html", b"<html")):
+                raise UsageError(f"{page} is there already, and it is no page of HTML: write to another file")
+
+
 seed_option = click.option("--seed", default=0, show_default=True, help="Fixes everything that is drawn.")
 
 

@@ -99,3 +99,19 @@ def interval(cell: Mapping[str, Any] | None) -> str:
     low, high = cell.get("low"), cell.get("high")
     bounds = f" [{100 * low:.0f}, {100 * high:.0f}]" if low is not None and high is not None else ""
     return f"{percent(cell['accuracy'])}{bounds}"
+
+
+def masked_bounds(cell: Mapping[str, Any]) -> str:
+    """Between what and what the accuracy lies if the masked attempts count as wrong and as right."""
+    return f"{percent(cell['lowest'])} to {percent(cell['highest'])}"
+
+
+def whole_accuracy(result: Mapping[str, Any] | None) -> str:
+    """The accuracy of all in a result (``callwright.training.summary.summarize``) with its interval; with how many are
+    masked, if any are, and where that is too many for a headline the bounds in its place. A dash where nothing counts.
+    """
+    cell = result.get("all") if result else None
+    if not result or not cell:
+        return "–"
+    masked = f", {result['masked']} masked" if result.get("masked") else ""
+    return (interval(cell) if result.get("headline", True) else masked_bounds(cell)) + masked

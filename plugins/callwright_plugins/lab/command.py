@@ -121,6 +121,7 @@ def lab(
     names = [name.strip() for name in recipes.split(",") if name.strip()]
     if not names:
         raise click.UsageError("--recipes names no recipe")
+    options.refuse_inputs(output, source)
     grids, costs = read_weights(weight_specs), read_penalties(penalties)
     if output is not None and not overwrite and _holds_something(Path(output)):
         raise click.UsageError(f"{output} exists: name another -o, or replace it with --overwrite")

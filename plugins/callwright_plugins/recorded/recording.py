@@ -11,11 +11,11 @@ from attrs import define, field
 
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.environments.sessions import undeclared_failure
-from callwright.errors import ComponentError, InfrastructureFailure, SessionInUse
+from callwright.errors import ComponentError, FolderTaken, InfrastructureFailure, SessionInUse
 from callwright.language.long_numbers import json_text, json_value
 from callwright.tools.spec import ToolSpec
 from callwright.training.run_folder import append_jsonl, write_atomically
-from callwright_plugins.recorded.environment import CASSETTE, DEFINITIONS, read_recording
+from callwright_plugins.recorded.environment import CASSETTE, DEFINITIONS, find_file, read_definitions, read_recording
 from callwright_plugins.recorded.fingerprint import fingerprint_of_arguments
 
 _FLAGS = ("read_only", "destructive", "discovery", "sensitive", "hidden", "irreversible")
@@ -27,7 +27,8 @@ class RecordingEnvironment:
     """Wraps an environment; use it in its place, then read the folder with :class:`RecordedEnvironment`.
 
     Each distinct call of a scenario and state is written once, when its session is closed. Infrastructure failures are
-    not answers and are not written. A folder that holds a recording already is added to.
+    not answers and are not written. A folder that holds a recording already is added to; raises
+    :class:`callwright.errors.FolderTaken` where that is of tools which the environment does not have.
     """
 
     inner: Environment
@@ -37,6 +38,13 @@ class RecordingEnvironment:
 
     def __attrs_post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
+        if find_file(self.folder, DEFINITIONS) is not None:
+            gone = sorted({*read_definitions(self.folder / DEFINITIONS)} - {*self.inner.tools})
+            if gone:
+                raise FolderTaken(
+                    f"{self.folder} holds a recording of other tools than those of {self.inner.name!r}, such as "
+                    f"{gone[0]!r}, which would be lost: name another folder"
+                )
         self._seen.update(read_recording(self.folder).outcomes)
         definitions = {name: definition(spec) for name, spec in self.inner.tools.items()}
         text = json.dumps(definitions, indent=1, ensure_ascii=False)

@@ -224,7 +224,7 @@ def _accuracy(data: RunData) -> Iterator[str]:
         content += f"<h3>By {safe(named)}</h3>{_table(named, further)}"
     content += _masked(data.after)
     content += _samples(table(data.after.get("samples")))
-    if values := table(data.after.get("values")):
+    if (values := table(data.after.get("values"))) and data.after.get("headline", True):
         rows_of = "".join(
             f'<tr><th scope="row">{safe(name)}</th><td class="n">{percent(number(value))}</td></tr>'
             for name, value in values.items()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from callwright.commands.app import App
+from callwright.commands.options import refuse_existing, refuse_inputs, replace_option
 from callwright.commands.safe_text import say
 from callwright.errors import DataError, UsageError
 
@@ -31,6 +32,7 @@ _KEYS: Final = "k keep   d drop   u take back   n next   p previous   q end"
 @click.option("--seed", default=0, show_default=True, help="Of --random.")
 @click.option("--undecided", is_flag=True, help="Only those about which nothing is decided yet.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="OUT", help="Write what is not dropped.")
+@replace_option
 @click.option("--gates/--no-gates", "with_gates", default=True, show_default=True, help="Hold each task against them.")
 @click.option("--any-version", is_flag=True, help="Environments of other versions with equal tools do.")
 @click.option("--trust", is_flag=True, help="The file's environments may start programs and send secrets.")
@@ -45,6 +47,7 @@ def inspect_(
     seed: int,
     undecided: bool,
     output: Path | None,
+    overwrite: bool,
     with_gates: bool,
     any_version: bool,
     trust: bool,
@@ -66,6 +69,9 @@ def inspect_(
     if (decide or note) and (task_id is None or decide is None):
         raise UsageError("--decide says what of the task that --task names, and --note why")
     path = task_file(file)
+    if output is not None:
+        refuse_inputs(output, path)
+        refuse_existing(output, overwrite=overwrite)
     tasks = read_tasks(path, any_version=any_version, trust=trust, registry=app.registry)
     kept_in = decisions_file(path)
     known = read_decisions(kept_in)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from callwright.commands.options import refuse_other_files
+
 
 @click.command("report")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
@@ -18,6 +20,7 @@ def report_(folder: Path, output: Path | None, show: bool) -> None:
     """
     from callwright_plugins.synthesis.report.page import write_page
 
+    refuse_other_files(output)
     path = write_page(folder, output)
     click.echo(path)
     if show:

@@ -19,6 +19,7 @@ from callwright.errors import MissingExtra, NameClash, RecipeError
 from callwright.measuring.benchmark import CorpusBenchmark
 from callwright.measuring.suites.finding import known_suites, load_suite, shipped_suites
 from callwright.measuring.suites.suite import LoadedSuite, parse_suite
+from callwright.measuring.suites.tables import RunState, tables_of
 from callwright.measuring.templates import TEMPLATES
 from callwright.plugins import load_plugins
 
@@ -348,6 +349,18 @@ def test_a_folder_of_another_suite_is_refused(evaluate: Callable[..., Result], t
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "a").touch()
     assert "holds no suite" in evaluate("-o", tmp_path / "full").stderr
+
+
+def test_a_run_of_which_most_is_masked_has_no_figures_in_a_table(shipped: dict[str, LoadedSuite]) -> None:
+    suite = shipped["tier"].suite
+    states = [RunState(name, run.benchmark, "json", True) for name, run in suite.runs.items()]
+    name = next(one for table in suite.tables for ours in table.ours for one in ours.runs if "nestful" in one)
+    values = {"overall": 1.0, "win": 1.0, "full": 1.0, "em": 1.0}
+    told = {"values": values, "by_depth": {}, "by_structure": {}, "n": 1, "masked": 39, "headline": False}
+    made = tables_of(suite, {name: told}, states, "ours")
+    cells = [cell for table in made.tables for row in table.rows if not row.printed for cell in row.cells]
+    assert {*cells} == {"–"}
+    assert any(f"{name} has no figures: 39 of its 40 answers are masked" in table.notes for table in made.tables)
 
 
 def test_pages_say_what_is_printed_and_load_nothing(evaluate: Callable[..., Result], tmp_path: Path) -> None:

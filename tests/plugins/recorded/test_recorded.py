@@ -14,7 +14,7 @@ from attrs import define, evolve, field
 from click.testing import CliRunner
 
 import callwright as cw
-from callwright.errors import DataError, InfrastructureFailure
+from callwright.errors import DataError, FolderTaken, InfrastructureFailure
 from callwright.pipeline import build_pipeline
 from callwright_plugins.recorded.command import record
 from callwright_plugins.recorded.environment import RecordedEnvironment
@@ -222,6 +222,15 @@ def test_the_command_records_programs_and_calls(tmp_path: Path) -> None:
     result = CliRunner().invoke(record, options, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     assert json.loads((tmp_path / "calls" / "cassette.jsonl").read_text())["status"] == "missing"
+
+
+def test_a_recording_of_other_tools_is_not_spoilt(tmp_path: Path) -> None:
+    folder = tmp_path / "recording"
+    play(RecordingEnvironment(bank(), folder), "100")
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    with pytest.raises(FolderTaken, match="of other tools than those of 'banking', such as 'balance'"):
+        RecordingEnvironment(cw.environment("banking"), folder)
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
 
 
 def test_a_recipe_runs_on_a_recording(tmp_path: Path) -> None:

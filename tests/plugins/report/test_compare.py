@@ -98,6 +98,30 @@ def test_a_report_tells_of_verdicts_that_were_edited(invoke: Callable[..., Resul
     assert "verdicts.jsonl, line 3: not as it was written" in (folder / "report.html").read_text()
 
 
+def test_where_most_is_masked_the_bounds_stand_in_place_of_a_headline(
+    invoke: Callable[..., Result], folders: tuple[Path, Path], tmp_path: Path
+) -> None:
+    weak, strong = folders
+    file = strong / "verdicts.jsonl"
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    lost = {
+        "answer": False,
+        "valid": False,
+        "failure": "masked",
+        "error": "masked",
+        "masked": True,
+        "lost": "it was down",
+    }
+    file.write_text("".join(json.dumps({**row, **(lost if at % 2 else {})}) + "\n" for at, row in enumerate(rows)))
+    right = sum(row["answer"] for row in rows[::2])
+    said = f"{100 * right / 60:.1f}% to {100 * (right + 30) / 60:.1f}%, 30 masked"
+    out = tmp_path / "out"
+    done = invoke("compare", f"a={weak}", f"b={strong}", "-o", out)
+    assert said in " ".join(done.stdout.replace("│", " ").split())
+    assert said in (out / "compare.html").read_text()
+    assert said in (out / "compare.md").read_text()
+
+
 def test_an_evaluation_that_was_killed_is_not_called_edited(
     invoke: Callable[..., Result], folders: tuple[Path, Path]
 ) -> None:

@@ -91,10 +91,12 @@ def _table(
     layout = stated.layout()
     rows, notes = [], []
     for ours in stated.ours:
-        measured = {states[run].benchmark: results[run] for run in ours.runs if run in results}
+        counted = [run for run in ours.runs if run in results and results[run].get("headline", True)]
+        measured = {states[run].benchmark: results[run] for run in counted}
         cells = [shown(*pair, stated.decimals) for pair in zip(layout.columns, layout.row(measured), strict=True)]
         rows.append(Row(f"{checkpoint}, {ours.label}" if ours.label else checkpoint, cells, False))
         notes += [f"{run} is {states[run].state}" for run in ours.runs]
+        notes += [_too_few(run, results[run]) for run in ours.runs if run in results and run not in counted]
     for name, *values in stated.printed:
         cells = [_printed(column, value, stated.decimals) for column, value in zip(layout.columns, values, strict=True)]
         rows.append(Row(str(name), cells, True))
@@ -105,6 +107,12 @@ def _table(
         rows,
         list(dict.fromkeys([*said, *notes])),
     )
+
+
+def _too_few(run: str, result: Mapping[str, Any]) -> str:
+    """Why a run that was measured has no figures."""
+    masked = result["masked"]
+    return f"{run} has no figures: {masked:,} of its {masked + result['n']:,} answers are masked"
 
 
 def _printed(column: Column, value: str | float, decimals: int) -> str:

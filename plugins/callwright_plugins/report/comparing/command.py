@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from callwright.commands.options import json_option
+from callwright.commands.options import json_option, refuse_other_files
 from callwright.commands.safe_text import say
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def compare(
     board = board_of(evaluations, keys)
     if output is not None:
         folder = Path(output)
+        refuse_other_files(folder / "compare.html")
         folder.mkdir(parents=True, exist_ok=True)
         tables = templates_in_markdown(board, chosen)
         write_atomically(folder / "compare.html", render(board, chosen))
@@ -104,13 +105,12 @@ def _as_json(board: Board) -> dict[str, Any]:
 
 
 def _draw_board(board: Board) -> None:
-    from callwright.commands.terminal import interval, screen, table, text
-    from callwright.measuring.comparison import accuracy_of
+    from callwright.commands.terminal import screen, table, text, whole_accuracy
 
     shown = table("", *board.checkpoints, right=range(1, len(board.checkpoints) + 1), title="accuracy")
     for benchmark in board.benchmarks:
         cells = (board.results.get((benchmark, name)) for name in board.checkpoints)
-        shown.add_row(text(benchmark), *(interval(accuracy_of(one)) if one else "–" for one in cells))
+        shown.add_row(text(benchmark), *map(whole_accuracy, cells))
     console = screen()
     console.print(shown)
     for reason in board.unofficial:

@@ -78,6 +78,8 @@ def _accuracy(result: Any) -> str:
     if not cell.get("n"):
         return "–"
     masked = f", {cell['masked']} masked" if cell.get("masked") else ""
+    if not result["headline"]:
+        return f"{percent(cell['lowest'])} to {percent(cell['highest'])}{masked}"
     return f"{percent(cell['accuracy'])} [{points(cell['low'])}–{points(cell['high'])}] of {cell['n']:,}{masked}"
 
 

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from callwright.commands.terminal import interval
+from callwright.commands.terminal import whole_accuracy
 from callwright.measuring.comparison import accuracy_of
 from callwright.measuring.templates import table_of
 
@@ -103,8 +103,7 @@ def _safe(value: Any) -> Any:
 
 
 def _accuracy(board: Board, benchmark: str, name: str) -> str:
-    result = board.results.get((benchmark, name))
-    return "–" if result is None else interval(accuracy_of(result))
+    return whole_accuracy(board.results.get((benchmark, name)))
 
 
 def _row(group: GroupDifference) -> list[str]:
