@@ -171,6 +171,8 @@ def _where(error: Exception) -> str:
 
 def _meant(name: str) -> str:
     """The module of this folder, or the plugin, whose name is nearly that."""
+    if name.endswith(".py") and Path(name).is_file():
+        return f". -p takes the name of a module: {Path(name).stem!r}"
     here = {path.stem for path in Path.cwd().glob("*.py")} | {
         path.parent.name for path in Path.cwd().glob("*/__init__.py")
     }

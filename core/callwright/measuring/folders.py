@@ -77,6 +77,9 @@ def read_evaluated(path: Path, name: str | None = None) -> Evaluated:
             raise DataError(
                 f"{path} is a run, no evaluation: evaluate its model into a folder of its own (evaluate -o)"
             )
+        if inner := sorted(one.parent.name for one in path.glob(f"*/{SETTINGS}")):
+            which = f"{path / inner[0]}, for one" if len(inner) > 1 else f"{path / inner[0]}"
+            raise DataError(f"{path} is no evaluation, and has some in it: name {which} ({', '.join(inner)})")
         raise DataError(
             f"{path} is no evaluation: it has no {SETTINGS}; callwright evaluate -o {path} makes one{near_path(path)}"
         )

@@ -38,6 +38,8 @@ def read_evaluation(run: Run) -> RunData:
         raise DataError(f"there is no folder {run.path}{near_path(run.path)}")
     if not (run.path / SETTINGS).is_file():
         missing = f"it has no recipe.toml; nor an evaluation: it has no {SETTINGS}"
+        if inner := sorted(one.parent.name for one in run.path.glob(f"*/{SETTINGS}")):
+            raise DataError(f"{run.path} is not a run folder: {missing}. It has evaluations in it: {', '.join(inner)}")
         raise DataError(f"{run.path} is not a run folder: {missing}{near_path(run.path)}")
     data = RunData(run.path, "")
     data.recipe_text = read_text(data, SETTINGS)

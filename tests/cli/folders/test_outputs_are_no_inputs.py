@@ -75,3 +75,21 @@ def test_rollouts_are_not_replaced_by_the_lab(invoke: Callable[..., Result], tmp
     rows.write_text(json.dumps({"id": 1, "task": "evaluation-16", "completion": "none"}) + "\n")
     words = ("lab", rows, "--corpus", "toolworld-mini-v1", "--overwrite", "-o", rows)
     refused(invoke(*words), rows, rows.read_bytes(), "is what this command reads")
+
+
+def test_a_folder_of_evaluations_is_told_from_one(invoke: Callable[..., Result], tmp_path: Path) -> None:
+    for name in ("nestful", "bfcl"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "settings.json").write_text("{}")
+    for command in ("report", "compare"):
+        done = invoke(command, tmp_path)
+        assert done.exit_code == 2
+        assert "bfcl, nestful" in done.stderr
+
+
+def test_a_module_is_named_without_its_ending(
+    invoke: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_one.py").write_text("")
+    assert "-p takes the name of a module: 'my_one'" in invoke("-p", "my_one.py", "plugins", "list").stderr
