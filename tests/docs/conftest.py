@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ class Block:
     note: tuple[str, str] = ("", "")
 
 
-@frozen
+@frozen(slots=False, eq=False)
 class Page:
     """A Markdown page."""
 
@@ -56,7 +57,7 @@ class Page:
         """Every inline token: texts, code spans, links."""
         return [child for token in self.tokens for child in token.children or ()]
 
-    @property
+    @cached_property
     def anchors(self) -> set[str]:
         """The fragments that headings can be reached by, as GitHub makes them."""
         seen: dict[str, int] = {}
@@ -76,6 +77,7 @@ class Page:
         return [token.content for opening, token in pairs if opening.type == "heading_open"]
 
 
+@cache  # links lead to the same pages again and again
 def read(path: Path) -> Page:
     """A page from its file."""
     return Page(path, MarkdownIt("commonmark").enable("table").parse(path.read_text(encoding="utf-8")))
