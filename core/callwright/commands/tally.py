@@ -26,6 +26,7 @@ class Tally:
     masked: int = 0
     total: int = 0
     sums: dict[str, int] = field(factory=dict)
+    #: Of each component the lowest and the highest value that any row could have got, and its weight in the first row.
     ranges: dict[str, tuple[float, float, float]] = field(factory=dict)
     stages: Counter[str] = field(factory=Counter)
     tools: ToolCalls = field(factory=ToolCalls)
@@ -47,11 +48,15 @@ class Tally:
         self.stages[reward.stage] += 1
         sums = self.sums
         for name, weighted in reward.scores.items():
+            score = weighted.score
             if name in sums:
-                sums[name] += _exact(weighted.score.value)
+                sums[name] += _exact(score.value)
+                low, high, weight = self.ranges[name]
+                if score.low < low or score.high > high:  # some components have another range for each task
+                    self.ranges[name] = (min(low, score.low), max(high, score.high), weight)
             else:
-                sums[name] = _exact(weighted.score.value)
-                self.ranges[name] = (weighted.score.low, weighted.score.high, weighted.weight)
+                sums[name] = _exact(score.value)
+                self.ranges[name] = (score.low, score.high, weighted.weight)
 
     def merge(self, other: Tally) -> None:
         """Add what was counted of other rows."""
@@ -64,7 +69,11 @@ class Tally:
         self.spend(other.usage)
         for name, value in other.sums.items():
             self.sums[name] = self.sums.get(name, 0) + value
-            self.ranges[name] = other.ranges[name]
+            low, high, weight = other.ranges[name]
+            if name in self.ranges:
+                mine = self.ranges[name]
+                low, high, weight = min(low, mine[0]), max(high, mine[1]), mine[2]
+            self.ranges[name] = (low, high, weight)
 
     def to_state(self) -> dict[str, Any]:
         """Everything that was counted, as JSON: :meth:`from_state` goes on from it."""
