@@ -72,6 +72,8 @@ def contamination(
     from callwright.measuring.overlap.findings import Source, overlaps
     from callwright.training.run_folder import write_atomically
 
+    if output is not None:
+        options.refuse_stdout(Path(output))
     try:
         least = Fraction(near)
     except (ValueError, ZeroDivisionError) as error:
