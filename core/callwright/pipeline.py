@@ -40,7 +40,7 @@ from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress
 from callwright.walk.limits import SINGLE_TURN, ShapesOverlong, TurnLimits, limits_for, limits_of
 from callwright.walk.prompt import build_messages
 from callwright.walk.reward import Reward, RewardComponent, RewardRecipe
-from callwright.walk.tasks import Corpus, Task
+from callwright.walk.tasks import Corpus, Task, first_tasks
 from callwright.walk.users.kinds import kinds_of, kinds_with
 from callwright.walk.users.said import Said
 
@@ -111,9 +111,12 @@ class Pipeline:
         return self.source
 
     def tasks(self, split: str, limit: int | None = None) -> Sequence[Task]:
-        """The tasks of a split. Raises :class:`callwright.errors.UnknownName` for one that the corpus does not have."""
-        tasks = self.corpus[split]
-        tasks = tasks if limit is None else tasks[:limit]
+        """The tasks of a split, or the first ``limit`` of them.
+
+        Raises :class:`callwright.errors.UnknownName` for a split that the corpus does not have, and
+        :class:`callwright.UsageError` for a limit below 1.
+        """
+        tasks = first_tasks(self.corpus[split], limit)
         if self.environment is None:
             return tasks
         return [self.placed(task) for task in tasks]

@@ -126,11 +126,27 @@ def test_failures_that_no_tool_declares_are_counted_by_tool(
 def test_a_row_whose_machinery_failed_is_masked(invoke: Invoke, write_rows: Write, tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     result = invoke("score", write_rows([row(1, "train-1", _outage())]), *SUMS, "-o", out)
-    assert result.exit_code == 0
-    assert result.stderr == "1 rows scored, 1 of them masked, 0 bad\n"
+    assert result.exit_code == 1  # as an evaluation in which every task is masked
+    summed, why, end = result.stderr.splitlines()
+    assert summed == "1 rows scored, 1 of them masked, 0 bad"
+    assert why.startswith("1 masked: ")
+    assert "the server does not answer" in why
+    assert end == "every row is masked: nothing is known of them, and nothing was scored"
     (found,) = read(out)
     assert found["total"] is None
     assert "the server does not answer" in found["masked"]
+
+
+def test_of_some_masked_rows_the_reasons_are_said(
+    invoke: Invoke, gold: Gold, write_rows: Write, tmp_path: Path
+) -> None:
+    rows = write_rows([row(1, "train-1", _outage()), row(2, "train-1", gold("train-1")), row(3, "train-1", _outage())])
+    result = invoke("score", rows, *SUMS, "-o", tmp_path / "out.jsonl")
+    assert result.exit_code == 0
+    assert "2 masked: " in result.stderr
+    assert "every row" not in result.stderr
+    alone = invoke("score", write_rows([row(1, "train-1", _outage())]), *SUMS)
+    assert (alone.exit_code, alone.stdout) == (1, "1 rows scored, 1 of them masked, 0 bad\n")
 
 
 BAD_ROWS = [

@@ -94,6 +94,9 @@ def test_a_pipeline_scores_completions(registry: cw.Registry) -> None:
     tasks = pipeline.tasks("train")
     assert [task.id for task in tasks] == ["0", "1", "2"]
     assert [task.id for task in pipeline.tasks("train", 2)] == ["0", "1"]
+    for limit in (-1, 0, True, 2.0):  # a slice takes the first of these, and leaves the last task out
+        with pytest.raises(cw.UsageError, match=r"limit is .* a whole number from 1 on"):
+            pipeline.tasks("train", limit)  # type: ignore[arg-type]
     assert pipeline.messages(tasks[2])[1].content == tasks[2].query
     rewards = [pipeline.score(pipeline.attempt(task, '[["double", {"number": 1}]]')) for task in tasks]
     assert [reward.total for reward in rewards] == [0.0, 0.0, 1.0]

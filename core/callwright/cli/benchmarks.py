@@ -199,6 +199,7 @@ def judge(
     the table is printed.
     """
     from callwright.commands.safe_text import say
+    from callwright.errors import DataError
     from callwright.measuring.benchmark import about
     from callwright.training.run_folder import write_atomically
 
@@ -216,6 +217,8 @@ def judge(
         lines.append(json.dumps({"id": row_id, "kind": kind, "valid": valid, "error_type": error or None}) + "\n")
         judged.append(one)
         errors.update([error] if error else [])
+    if not judged:
+        raise DataError(f"{answers} holds no answers: expected a row for each, and there is none")
     write_atomically(Path(output), "".join(lines))
     result = {
         "benchmark": about(made, judged),
@@ -263,12 +266,30 @@ def _answers(made: Benchmark, answers: str, parser: Parser, registry: Registry) 
         task = tasks.get(row_id) if isinstance(row_id, str) else None
         if task is None:
             raise DataError(f"{where}: {made.name}:{made.version} has no task {row_id!r:.80}{_near(row_id, tasks)}")
+        if _is_prompt(row, task, parser, registry):
+            raise DataError(
+                f"{where}: the row is the task as it is exported, and answers nothing: add what was answered"
+            )
         try:
             kind, attempt = _attempt(made, row, task, parser, conditions)
         except DataError as error:
             raise DataError(f"{where}: {error}") from error
         stated = row.get("kind")
         yield _Answer(where, row_id, stated if isinstance(stated, str) else kind, task, attempt)
+
+
+def _is_prompt(row: Mapping[str, Any], task: Task, parser: Parser, registry: Registry) -> bool:
+    """Whether the messages are what ``export`` wrote: an opening has words of the assistant, too, that nobody sampled.
+
+    What the system says differs by form, and does not count.
+    """
+    from callwright.walk.prompt import build_messages
+
+    stated = row.get("messages")
+    if not isinstance(stated, list) or row.get("completions") or row.get("completion") is not None:
+        return False
+    asked = [one.to_openai() for one in build_messages(task, parser, registry) if one.role != "system"]
+    return asked == [one for one in stated if not isinstance(one, Mapping) or one.get("role") != "system"]
 
 
 def _answer_rows(made: Benchmark, answers: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -354,7 +375,13 @@ def draw_values(result: Mapping[str, Any]) -> None:
 @package_option
 @settings_option
 @options.ir_option
-@click.option("-o", "--output", required=True, metavar="OUT", help="The file. A log may go in a folder that is there.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="OUT",
+    help="The file ('-': stdout). A log may go in a folder that is there.",
+)
 @options.replace_option
 @click.pass_obj
 def export(
@@ -388,7 +415,8 @@ def export(
             )
         _export_log(Path(name), Path(output), overwrite)
         return
-    options.refuse_existing(Path(output), overwrite=overwrite)
+    if output != "-":
+        options.refuse_existing(Path(output), overwrite=overwrite)
     made = _opened(app, name, data, package, given)
     parser: Parser = app.registry.create("parser", ir)
     lines = []
@@ -407,6 +435,9 @@ def export(
         ]
         row = {"id": task.id, "category": made.category_of(task), "messages": messages, "tools": tools}
         lines.append(json.dumps(row, ensure_ascii=False, default=_plain) + "\n")
+    if output == "-":
+        click.echo("".join(lines), nl=False)
+        return
     write_atomically(Path(output), "".join(lines))
     click.echo(f"{len(lines):,} tasks in {output}")
 

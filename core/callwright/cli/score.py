@@ -109,7 +109,8 @@ def score(
 
     IN.jsonl ('-': stdin; gzip and Zstandard are read, whatever the name) has rows {"id", "task", "completion"}, and for
     rewards with a schedule "step" and "total_steps". OUT.jsonl gets one row {"id", "total", "scores", "stage"} for
-    each, in the same order; a row whose machinery failed has a null total and "masked". With "truncated": true a row
+    each, in the same order; a row whose machinery failed has a null total and "masked", and the commonest reasons are
+    said on stderr; where that is every row, the exit status is 1. With "truncated": true a row
     says that a limit of tokens cut its completion off; what that earns is the reward's choice, or --truncated's. A row
     that cannot be scored is reported on stderr with its line and left out; the exit status is then 1. Without -o a
     summary is printed.
@@ -143,6 +144,7 @@ def score(
         asked = LogRequest(logs, form, reward, terms, evidence)
         of_logs = score_logs(app.registry, asked, output, overwrite=overwrite)
         summary(of_logs, output, as_json=as_json, draw=_draw, title=f"{reward} on logs")
+        _end(of_logs)
         return
     if tools or truths or format_options:
         raise click.UsageError("--tools, --truths and --format-option are for logs: name their format with --format")
@@ -215,7 +217,14 @@ def score(
         _draw(tally, title=f"{reward} on {corpus or 'rows with their ground truth'}")
     if tally.tools.alarm is not None:
         say(f"alarm: {tally.tools.alarm}")
-    if tally.bad:
+    _end(tally)
+
+
+def _end(tally: Tally) -> None:
+    """Say why rows are masked. Status 1 where one is bad, and where every one is masked, as of an evaluation."""
+    for sentence in tally.why_masked():
+        say(sentence)
+    if tally.bad or (tally.masked and not tally.counted):
         click.get_current_context().exit(1)
 
 
@@ -239,6 +248,9 @@ def _draw(tally: Tally, title: str) -> None:
     from callwright.commands.terminal import percent, screen, table, text
 
     console = screen()
+    if not tally.counted:  # no table, since no row has a part in it
+        console.print(tally.sentence())
+        return
     parts = table("component", "mean", "range", "weight", right=(1, 2, 3), title=title)
     for name, part in tally.to_json()["components"].items():
         parts.add_row(text(name), f"{part['mean']:.4f}", f"{part['low']:g}–{part['high']:g}", f"{part['weight']:.4g}")

@@ -14,12 +14,12 @@ from attrs import field, frozen
 
 from callwright.commands.jsonl import RowSink, own_stdout
 from callwright.commands.row_files.logs import LogSource, read_logs
+from callwright.commands.row_files.unread_forms import UnreadForms
 from callwright.commands.safe_text import say
 from callwright.commands.scoring.reward_rows import EvidenceKept, RewardWriter
 from callwright.commands.tally import Tally
 from callwright.errors import UsageError
 from callwright.language.native import NATIVE_FORM
-from callwright.language.parser import Parser
 from callwright.plugins import Registry
 from callwright.walk.attempt import Attempt
 from callwright.walk.reward import RewardRecipe
@@ -48,7 +48,8 @@ def score_logs(registry: Registry, asked: LogRequest, output: str | None, *, ove
     if output and output != "-" and Path(output).exists() and not overwrite:
         raise UsageError(f"{output} is there already: name another file, or replace it with --overwrite")
     recipe: RewardRecipe = registry.create("reward recipe", asked.reward, **asked.reward_options)
-    parser: Parser = registry.create("parser", asked.ir)
+    forms = UnreadForms(registry, asked.ir)
+    parser = forms.parser
     tally, writer, ids = Tally(), RewardWriter(asked.evidence), deque[str]()
 
     def attempts() -> Iterator[Attempt]:
@@ -58,7 +59,9 @@ def score_logs(registry: Registry, asked: LogRequest, output: str | None, *, ove
                 asked.findings[finding] += 1
                 if len(asked.findings) <= _SAID and asked.findings[finding] == 1:
                     say(f"{log.task.id}: {finding}")
-            yield log.episode(parser=parser)
+            attempt = log.episode(parser=parser)
+            forms.see(attempt)
+            yield attempt
 
     held = deque[Attempt]()
 
@@ -80,6 +83,8 @@ def score_logs(registry: Registry, asked: LogRequest, output: str | None, *, ove
                 sink.write(writer.line(name, reward))
     if len(asked.findings) > _SAID:
         say(f"{len(asked.findings) - _SAID:,} further findings are not shown")
+    for remark in forms.remarks():
+        say(remark)
     return tally
 
 

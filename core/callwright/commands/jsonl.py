@@ -146,6 +146,7 @@ class RowSink:
         self._held = len(held)
         self._descriptor = -1
         self._regular = False
+        self._new = False  # whether it was this sink that made the file
         self._kept = ExitStack()
         self._stdout: IO[str] = sys.stdout
         self._full = False  # what could not be written once is not tried again
@@ -164,7 +165,12 @@ class RowSink:
         packed(b"", self.target)
         begin = self._pending[1]
         try:
-            self._descriptor = os.open(self.target, os.O_WRONLY | os.O_CREAT | (0 if begin else os.O_TRUNC), 0o666)
+            how = os.O_WRONLY | os.O_CREAT | (0 if begin else os.O_TRUNC)
+            try:
+                self._descriptor = os.open(self.target, how | os.O_EXCL, 0o666)
+                self._new = True
+            except FileExistsError:
+                self._descriptor = os.open(self.target, how, 0o666)
             self._regular = stat.S_ISREG(os.fstat(self._descriptor).st_mode)
             if begin:
                 os.truncate(self._descriptor, begin)
@@ -190,10 +196,16 @@ class RowSink:
         self._flush()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Write what is held, also while an error or Ctrl-C is on its way out: nothing that was scored is lost."""
+        """Write what is held, also while an error or Ctrl-C is on its way out: nothing that was scored is lost.
+
+        After an error a new file that nothing was written to is not left behind, for the next command to trip over.
+        """
         try:
             if not self._full:
                 self._flush()
+            if kind is not None and self._new and not os.fstat(self._descriptor).st_size:
+                with suppress(OSError):
+                    Path(self.target).unlink()
         finally:
             self._kept.close()
             if self._descriptor >= 0:

@@ -255,11 +255,18 @@ overwrite_option = click.option(
 replace_option = click.option("--overwrite", is_flag=True, help="Replace the file that is there already.")
 
 
+def refuse_stdout(*files: Path) -> None:
+    """Refuse ``-`` where what is written is a file. Raises :class:`callwright.UsageError`."""
+    if any(str(file) == "-" for file in files):
+        raise UsageError("what is written here is a file, not stdout: name one in place of '-'")
+
+
 def refuse_existing(*files: Path, overwrite: bool) -> None:
     """Refuse to replace files that nobody asked to be replaced; devices and pipes are written to.
 
-    Raises :class:`callwright.UsageError`.
+    Raises :class:`callwright.UsageError`, also for ``-``, which would become a file of that name.
     """
+    refuse_stdout(*files)
     for file in () if overwrite else files:
         if file.is_file() and not file.is_relative_to("/dev"):
             raise UsageError(f"{file} is there already: name another file, or replace it with --overwrite")
@@ -277,7 +284,7 @@ def refuse_inputs(output: str | Path | None, *inputs: str | Path | None) -> None
             raise UsageError(f"{output} is what this command reads: write to another file")
 
 
-def refuse_other_files(page: Path | None) -> None:
+def refuse_what_is_no_page(page: Path | None) -> None:
     """Refuse to replace a file by a page of HTML, unless it is one: pages are written again and again.
 
     Raises :class:`callwright.UsageError`.

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, field
 
+from callwright.language.shortening import shortened
 from callwright.training.spending import in_words, total
 from callwright.walk.reward import STAGES
 from callwright.walk.undeclared import ToolCalls
@@ -26,9 +28,12 @@ class Tally:
     masked: int = 0
     total: int = 0
     sums: dict[str, int] = field(factory=dict)
+    #: Of each component the lowest and the highest value that any row could have got, and its weight in the first row.
     ranges: dict[str, tuple[float, float, float]] = field(factory=dict)
     stages: Counter[str] = field(factory=Counter)
     tools: ToolCalls = field(factory=ToolCalls)
+    #: Why rows are masked, without the numbers by which equal reasons differ, and how many of each.
+    reasons: Counter[str] = field(factory=Counter)
     #: What components that ask servers took of them (:class:`callwright.training.spending.Meter`).
     usage: dict[str, float] = field(factory=dict)
 
@@ -42,16 +47,23 @@ class Tally:
         self.rows += 1
         if reward.total is None:
             self.masked += 1
+            reason = _DIGITS.sub("#", reward.masked or "no reason given")
+            if reason in self.reasons or len(self.reasons) < _MOST_REASONS:
+                self.reasons[reason] += 1
             return
         self.total += _exact(reward.total)
         self.stages[reward.stage] += 1
         sums = self.sums
         for name, weighted in reward.scores.items():
+            score = weighted.score
             if name in sums:
-                sums[name] += _exact(weighted.score.value)
+                sums[name] += _exact(score.value)
+                low, high, weight = self.ranges[name]
+                if score.low < low or score.high > high:  # some components have another range for each task
+                    self.ranges[name] = (min(low, score.low), max(high, score.high), weight)
             else:
-                sums[name] = _exact(weighted.score.value)
-                self.ranges[name] = (weighted.score.low, weighted.score.high, weighted.weight)
+                sums[name] = _exact(score.value)
+                self.ranges[name] = (score.low, score.high, weighted.weight)
 
     def merge(self, other: Tally) -> None:
         """Add what was counted of other rows."""
@@ -60,11 +72,16 @@ class Tally:
         self.masked += other.masked
         self.total += other.total
         self.stages.update(other.stages)
+        self.reasons.update(other.reasons)
         self.tools.merge(other.tools)
         self.spend(other.usage)
         for name, value in other.sums.items():
             self.sums[name] = self.sums.get(name, 0) + value
-            self.ranges[name] = other.ranges[name]
+            low, high, weight = other.ranges[name]
+            if name in self.ranges:
+                mine = self.ranges[name]
+                low, high, weight = min(low, mine[0]), max(high, mine[1]), mine[2]
+            self.ranges[name] = (low, high, weight)
 
     def to_state(self) -> dict[str, Any]:
         """Everything that was counted, as JSON: :meth:`from_state` goes on from it."""
@@ -76,6 +93,7 @@ class Tally:
             "sums": {name: str(value) for name, value in self.sums.items()},
             "ranges": self.ranges,
             "stages": self.stages,
+            **({"reasons": self.reasons} if self.reasons else {}),
             "tools": {
                 "calls": self.tools.calls,
                 "undeclared": self.tools.undeclared,
@@ -102,6 +120,7 @@ class Tally:
             ranges={name: (low, high, weight) for name, (low, high, weight) in state["ranges"].items()},
             stages=Counter(state["stages"]),
             tools=ToolCalls(Counter(tools["calls"]), Counter(tools["undeclared"]), dict(tools["accounts"])),
+            reasons=Counter(state.get("reasons", {})),
             usage=dict(state.get("usage", {})),
         )
 
@@ -133,6 +152,13 @@ class Tally:
             **({"usage": self.usage} if self.usage else {}),
         }
 
+    def why_masked(self) -> Iterator[str]:
+        """The commonest reasons why rows are masked, a sentence each; at the end whether that was all of them."""
+        for reason, count in self.reasons.most_common(_SAID_REASONS):
+            yield f"{count:,} masked: {shortened(reason, _LONGEST_REASON)}"
+        if self.masked and not self.counted:
+            yield "every row is masked: nothing is known of them, and nothing was scored"
+
     def sentence(self) -> str:
         """The summary in one line."""
         mean = f", mean total {self.mean:.4f}" if self.mean is not None else ""
@@ -141,6 +167,11 @@ class Tally:
         return f"{self.rows:,} rows scored, {self.masked:,} of them masked, {self.bad:,} bad{mean}{undeclared}{asked}"
 
 
+_DIGITS: Final = re.compile(r"\d+")
+#: Reasons why rows are masked that are counted, that are said, and the characters of one.
+_MOST_REASONS: Final = 1000
+_SAID_REASONS: Final = 3
+_LONGEST_REASON: Final = 400
 #: The smallest positive float is 2 to the power of minus this; every float is a whole multiple of it.
 _FINEST: Final = 1074
 

@@ -234,7 +234,8 @@ def attempt_of(
 
     What the task's user says and does between the turns is ``said`` of the row, else the user is asked again.
 
-    Raises :class:`callwright.errors.DataError` for values of other types, and for a task whose user is not there.
+    Raises :class:`callwright.errors.DataError` for values of other types, for messages none of which is the
+    assistant's, and for a task whose user is not there.
     """
     written = row.get("completions") or row.get("completion")
     if written is not None:
@@ -259,9 +260,11 @@ def attempt_of(
     answers = [
         Completion(turn_text(one, parser, native=True), message=one) for one in messages if one.role == "assistant"
     ]
-    if answers and _has_user(task, conditions):
+    if not answers:  # such as a row of the exported tasks: an empty answer would be right where nothing is to be called
+        raise DataError("'messages' holds none of the assistant, so the row answers nothing")
+    if _has_user(task, conditions):
         return "messages", _led(answers, task, parser, conditions)
-    return "messages", Attempt(task, answers if len(answers) > 1 else answers[0] if answers else "", parser, conditions)
+    return "messages", Attempt(task, answers if len(answers) > 1 else answers[0], parser, conditions)
 
 
 def _has_user(task: Task, conditions: Conditions) -> bool:

@@ -188,6 +188,19 @@ class Corpus(Protocol):
         """The task with this id; raises :class:`callwright.errors.UnknownName`."""
 
 
+def first_tasks(tasks: Sequence[Task], limit: int | None) -> Sequence[Task]:
+    """The first ``limit`` tasks; all of them for ``None``.
+
+    Raises :class:`callwright.UsageError` for a limit that is no whole number from 1 on: a slice takes -1, and leaves
+    the last task out.
+    """
+    if limit is None:
+        return tasks
+    if type(limit) is not int or limit < 1:
+        raise UsageError(f"limit is {limit!r:.40}; it says how many tasks, a whole number from 1 on, or None for all")
+    return tasks[:limit]
+
+
 def usual_split(corpus: Corpus) -> str:
     """The split that is evaluated on where nobody names one: the first of these that there is, else the only one.
 

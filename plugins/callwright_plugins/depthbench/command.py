@@ -68,7 +68,7 @@ def export(
     from callwright_plugins.depthbench.exchange import DEFINITIONS, QUERIES, write
 
     files = [output / QUERIES, output / DEFINITIONS] if form == "official" else [output]
-    refuse_existing(*files, overwrite=overwrite)
+    refuse_existing(output, *files, overwrite=overwrite)
     registry = _registry(obj)
     corpus = registry.create("corpus", corpus_name, **_options(options))
     count = write(corpus, output, form, splits, registry)

@@ -171,7 +171,9 @@ class Recorded(Source):
             stated = origin.get("task") if isinstance(origin, Mapping) else None
             name = log.task.id if stated is None else str(stated)
             try:
-                told = Log.recorded(self._task(name), log.calls, log.messages, truncated=log.truncated)
+                told = Log.recorded(
+                    self._task(name), log.calls, log.messages, truncated=log.truncated, attempted=log.attempted
+                )
             except BadRow as bad:
                 self.bad += 1
                 complain(f"{self.path}: {bad}")

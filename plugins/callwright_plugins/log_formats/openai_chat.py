@@ -18,6 +18,7 @@ from typing import Any
 from callwright.episodes.logs.files import peek, pieces_of
 from callwright.episodes.logs.log import Log
 from callwright.episodes.logs.told import Failing, Shelf, outcome_of, read_messages, told_calls, told_log
+from callwright.episodes.logs.truth import with_truth
 from callwright.errors import DataError
 from callwright.language.messages import Message
 from callwright.language.strict_json import kind as json_kind
@@ -73,7 +74,7 @@ class OpenAIChat:
         origin = {"format": self.name, **({"task": about["task"]} if isinstance(about.get("task"), str | int) else {})}
         if "truth" in about:
             origin["truth"] = about["truth"]
-        return told_log(
+        log = told_log(
             usual if name is None else str(name),
             messages,
             calls,
@@ -82,6 +83,11 @@ class OpenAIChat:
             findings=findings,
             truncated=_cut_off(about),
         )
+        try:
+            with_truth(log.task, about.get("truth"))  # so that what is wrong with it is said with its line
+        except DataError as error:
+            raise DataError(f"{where}: 'truth': {error}") from error
+        return log
 
     def _outcome(self, message: Message) -> Any:
         return outcome_of(message.text, self._failed(message.text))

@@ -89,6 +89,11 @@ def evaluations(scored: Iterable[tuple[Log, Reward]], name: str, at: int = 0) ->
     return {"resourceLogs": [{"resource": {"attributes": []}, "scopeLogs": [scope]}]}
 
 
+def events_of(export: Mapping[str, Any]) -> int:
+    """How many events an export of :func:`evaluations` holds."""
+    return len(export["resourceLogs"][0]["scopeLogs"][0]["logRecords"])
+
+
 def _records(log: Log, reward: Reward, name: str, at: int) -> Iterator[dict[str, Any]]:
     origin = log.task.facts.get(ORIGIN)
     if not isinstance(origin, Mapping) or not (

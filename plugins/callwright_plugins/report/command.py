@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from callwright.commands.app import App
-from callwright.commands.options import refuse_other_files
+from callwright.commands.options import refuse_what_is_no_page
 from callwright.commands.safe_text import say
 from callwright.errors import UsageError
 from callwright.training.run_folder import Run
@@ -30,7 +30,7 @@ def report(app: App, run: str, output: str | None, scored: str | None, tools: st
 
     given = Path(run)
     target = Path(output) if output else None
-    refuse_other_files(target)
+    refuse_what_is_no_page(target)
     if given.is_file():
         path = write_scored(given, Path(scored) if scored else None, target, say, tools=tools, registry=app.registry)
     elif scored or tools:

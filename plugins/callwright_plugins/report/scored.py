@@ -38,8 +38,16 @@ class Term:
     shares: float = 0.0
     n: int = 0
     lost: int = 0
+    #: Rows whose task gave the term no points to earn (a range of 0 to 0): a share of them would be none.
+    pointless: int = 0
     codes: Counter[str] = field(factory=Counter)
     reasons: dict[str, str] = field(factory=dict)
+
+    @property
+    def share(self) -> float:
+        """The mean share of the points that were earned where there were some."""
+        held = self.n - self.pointless
+        return self.shares / held if held else 1.0
 
     def enter(self, part: Mapping[str, Any]) -> None:
         """One row's score."""
@@ -49,7 +57,10 @@ class Term:
         low, high = low or 0.0, 1.0 if high is None else high
         self.weight = number(part.get("weight"))
         self.n += 1
-        self.shares += (value - low) / (high - low) if high > low else 0.0
+        if high > low:
+            self.shares += (value - low) / (high - low)
+        else:
+            self.pointless += 1
         self.lost += value < high
         evidence = [one for one in part.get("evidence") or () if isinstance(one, dict)]
         for code in {str(one.get("code", "")) for one in evidence}:
@@ -248,7 +259,7 @@ def _bar(name: str, count: int, most: int) -> str:
 def _terms(data: Scored) -> str:
     lines = []
     for name, term in data.terms.items():
-        share = term.shares / term.n if term.n else 0.0
+        share = term.share
         tone = "full" if not term.lost else "none" if share == 0 else "part"
         reasons = "".join(
             f"<li>{count:,} {'row' if count == 1 else 'rows'}: {safe(code)}, such as "
@@ -256,7 +267,8 @@ def _terms(data: Scored) -> str:
             for code, count in term.codes.most_common(_MOST_REASONS)
         )
         weight = "" if term.weight is None else f", weight {label(term.weight)}"
-        lost = f"{term.lost:,} of {term.n:,} rows lost points{weight}"
+        none = f"; {term.pointless:,} had none to earn" if term.pointless else ""
+        lost = f"{term.lost:,} of {term.n:,} rows lost points{none}{weight}"
         lines.append(
             f'<div class="score {tone}"><span class="name">{safe(name)}</span>'
             f'<span class="bar" role="img" aria-label="{attribute(f"{name}: {100 * share:.0f}% of its points")}">'

@@ -88,6 +88,7 @@ def export(
     """Write the rows that SkyRL reads (``.parquet``, ``.jsonl`` or ``.json`` by the name), and return how many.
 
     ``turns`` is SkyRL's ``generator.max_turns``: instructions say whether more than one answer follows. Raises
+    :class:`callwright.UsageError` for a ``limit`` below 1,
     :class:`callwright.errors.DataError` for an empty split and a file that cannot be written, and
     :class:`callwright.errors.MissingExtra` without pyarrow for a parquet file.
     """

@@ -13,7 +13,7 @@ from callwright.pipeline import Pipeline, open_pipeline
 from callwright.plugins import Registry
 from callwright.walk.limits import TurnLimits
 from callwright.walk.openings.opening import begins_with_user
-from callwright.walk.tasks import Task
+from callwright.walk.tasks import Task, first_tasks
 
 
 def limits_of(pipeline: Pipeline, turns: int) -> TurnLimits:
@@ -43,7 +43,7 @@ def make_rows(
     pipeline = open_pipeline(recipe, corpus, ir, registry=registry)
     limits = limits_of(pipeline, turns)
     source = pipeline.corpus
-    tasks = source[split] if limit is None else source[split][:limit]
+    tasks = first_tasks(source[split], limit)
     return [
         {
             "data_source": source.name,

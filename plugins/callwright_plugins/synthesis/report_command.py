@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from callwright.commands.options import refuse_other_files
+from callwright.commands.options import refuse_what_is_no_page
 
 
 @click.command("report")
@@ -20,7 +20,7 @@ def report_(folder: Path, output: Path | None, show: bool) -> None:
     """
     from callwright_plugins.synthesis.report.page import write_page
 
-    refuse_other_files(output)
+    refuse_what_is_no_page(output)
     path = write_page(folder, output)
     click.echo(path)
     if show:

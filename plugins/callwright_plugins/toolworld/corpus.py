@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -52,6 +53,7 @@ class ToolWorldCorpus(CorpusOnDemand):
         self._world: ToolWorld = made_again(ToolWorld, ())
         self._seed = seed
         self._mix = tuple(mix)
+        self._drawing = threading.Lock()  # a generator cannot be asked by two threads at a time
         self._held_out: dict[int, tuple[Iterator[Task], list[Task]]] = {}
         drawn = {"seed": seed, "mix": list(mix)}
         splits = {
@@ -112,9 +114,10 @@ class ToolWorldCorpus(CorpusOnDemand):
     def _evaluation_task(self, number: int) -> Task:
         """Depths take turns, so that any first few tasks hold all of them."""
         turn, depth = divmod(number, len(DEPTHS))
-        tasks, found = self._held_out.setdefault(depth, (self._held_out_tasks(depth), []))
-        while len(found) <= turn:
-            found.append(next(tasks))
+        with self._drawing:
+            tasks, found = self._held_out.setdefault(depth, (self._held_out_tasks(depth), []))
+            while len(found) <= turn:
+                found.append(next(tasks))
         return evolve(found[turn], id=f"evaluation-{number}")
 
     def _held_out_tasks(self, depth: int) -> Iterator[Task]:

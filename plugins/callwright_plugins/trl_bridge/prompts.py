@@ -14,7 +14,7 @@ from callwright.plugins import Registry, default_registry
 from callwright.walk.corpora.capabilities import WritesPrompts
 from callwright.walk.limits import SINGLE_TURN
 from callwright.walk.prompt import build_messages
-from callwright.walk.tasks import Corpus, Task
+from callwright.walk.tasks import Corpus, Task, first_tasks
 
 FORMS: Final = ("chat", "text")
 #: The key of a prompt's last message that says which task it is of: a rollout function is told nothing but prompts.
@@ -64,7 +64,7 @@ def make_dataset(
     form_of_calls = NATIVE_FORM if ir is None else ir
     parser = registry.create("parser", form_of_calls) if isinstance(form_of_calls, str) else form_of_calls
     limits = None if native else SINGLE_TURN  # its reward reads one completion; only tools take several turns
-    tasks = source[split] if limit is None else source[split][:limit]
+    tasks = first_tasks(source[split], limit)
     write = compact_prompt(source) if form == "text" else None
 
     def prompt(task: Task) -> Any:

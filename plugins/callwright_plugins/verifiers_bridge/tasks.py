@@ -17,7 +17,7 @@ from callwright.walk.limits import TruncationPolicy
 from callwright.walk.openings.opening import need_no_opening
 from callwright.walk.prompt import build_messages
 from callwright.walk.reward import Reward, RewardRecipe
-from callwright.walk.tasks import Task
+from callwright.walk.tasks import Task, first_tasks
 from callwright.walk.users.said import need_no_user
 from callwright_plugins.verifiers_bridge.scoring import attempt_of, make_corpus, make_reward
 from callwright_plugins.verifiers_bridge.tool_server import CallwrightState, EnvironmentToolset
@@ -135,7 +135,7 @@ class Loading:
         native = config.ir is None
         parser = registry.create("parser", NATIVE_FORM if native else config.ir)
         tasks = make_corpus(config.corpus, config.corpus_options)[config.split]
-        for task in tasks if config.limit is None else tasks[: config.limit]:
+        for task in first_tasks(tasks, config.limit):
             instead = "train on it by another bridge, or evaluate with callwright evaluate"
             need_no_user(task, "verifiers", instead)
             need_no_opening(task, "verifiers", instead)

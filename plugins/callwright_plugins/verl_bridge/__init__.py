@@ -73,7 +73,8 @@ def export(
     """Write a split as a parquet file in verl's columns; returns the number of rows.
 
     ``ir`` ``None``: the query alone, with ``tools_kwargs`` that open each task's session, for verl's ``tool_agent``.
-    ``agent`` is written as ``agent_name``: which agent loop the rows are for. Needs the extra ``data``.
+    ``agent`` is written as ``agent_name``: which agent loop the rows are for. Needs the extra ``data``. Raises
+    :class:`callwright.UsageError` for a file that does not end in ``.parquet``, and for a ``limit`` below 1.
     """
     from callwright_plugins.verl_bridge.parquet import write_parquet
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from attrs import asdict
 
-from callwright.errors import DataError, MissingExtra
+from callwright.errors import DataError, MissingExtra, UsageError
 from callwright.language.parser import Parser
 from callwright.plugins import Registry, default_registry
 from callwright.walk.openings.opening import need_no_opening
 from callwright.walk.prompt import build_messages
-from callwright.walk.tasks import Corpus, Task
+from callwright.walk.tasks import Corpus, Task, first_tasks
 from callwright.walk.users.said import need_no_user
 
 
@@ -31,7 +31,7 @@ def rows(
     Without a parser the rows are for verl's own loop of tool calls: ``extra_info`` says which tools are offered
     (``tool_selection``) and how each opens the session of the task (``tools_kwargs``).
     """
-    tasks = corpus[split] if limit is None else corpus[split][:limit]
+    tasks = first_tasks(corpus[split], limit)
     made = []
     for index, task in enumerate(tasks):
         info: dict[str, Any] = {
@@ -89,6 +89,8 @@ def write_parquet(
     registry: Registry | None,
 ) -> int:
     """What :func:`callwright_plugins.verl_bridge.export` does. Raises :class:`callwright.errors.DataError`."""
+    if path.suffix.lower() != ".parquet":  # readers go by the name: another one would promise what is not in it
+        raise UsageError(f"{path}: verl's data is written as Parquet; name a file that ends in .parquet")
     try:
         import pyarrow
         from pyarrow import parquet

@@ -184,6 +184,21 @@ def test_an_error_of_somebody_else_loses_no_finished_row(tmp_path: Path) -> None
     assert len(target.read_text().splitlines()) == 1000
 
 
+def test_a_new_file_without_a_row_does_not_stay_after_an_error(tmp_path: Path) -> None:
+    def fail(target: Path) -> None:
+        with RowSink(str(target)):
+            raise DataError("nothing of it could be read")
+
+    there = tmp_path / "there.jsonl"
+    there.write_text("a row of somebody\n")
+    for target in (tmp_path / "new.jsonl", there):
+        with pytest.raises(DataError):
+            fail(target)
+    with RowSink(str(tmp_path / "empty.jsonl")):
+        pass
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["empty.jsonl", "there.jsonl"]
+
+
 def test_rows_in_parts(tmp_path: Path) -> None:
     source = tmp_path / "in.jsonl"
     source.write_text('{"a": 1}\n\nnonsense\n{"b": 2}\n')

@@ -81,6 +81,20 @@ def test_masked_rows_take_no_part_in_means() -> None:
     assert tally.sentence() == "2 rows scored, 1 of them masked, 0 bad, mean total 1.0000"
 
 
+def test_ranges_are_those_over_all_rows_whatever_their_order() -> None:
+    ranges = [(0.0, 0.0), (0.0, 1.0), (-64.0, 0.0)]
+    rewards = [cw.Reward(0.0, {"a": WeightedScore(cw.Score(0.0, low, high), 1.0)}) for low, high in ranges]
+    for order in (rewards, rewards[::-1]):
+        alone, together = Tally(), Tally()
+        for reward in order:
+            part = Tally()
+            part.add(reward)
+            alone.add(reward)
+            together.merge(part)
+        for found in (alone, together, Tally.from_state(json.loads(json.dumps(together.to_state())))):
+            assert found.to_json()["components"]["a"] == {"mean": 0.0, "low": -64.0, "high": 1.0, "weight": 1.0}
+
+
 def test_it_does_not_matter_who_added_what_first() -> None:
     rng = random.Random(0)
     rewards = [

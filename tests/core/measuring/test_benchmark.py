@@ -277,6 +277,35 @@ def test_a_masked_judgement_masks_the_verdict() -> None:
     assert attempt_of({"id": task.id}, task, cw.parser("json")) is None
 
 
+def test_messages_that_answer_nothing_are_refused(app: App, tmp_path: Path) -> None:
+    task = Small().tasks()[0]
+    with pytest.raises(DataError, match="answers nothing"):
+        attempt_of({"messages": [{"role": "user", "content": task.query}]}, task, cw.parser("json"))
+    tasks, verdicts = tmp_path / "tasks.jsonl", tmp_path / "verdicts.jsonl"
+    assert invoke(app, "benchmark", "export", "depthbench-v1", "-o", tasks).exit_code == 0
+    (tmp_path / "none.jsonl").write_text("\n")
+    for answers, said in ((tasks, "tasks.jsonl:1: the row is the task"), (tmp_path / "none.jsonl", "holds no answers")):
+        judged = invoke(app, "benchmark", "judge", "depthbench-v1", answers, "-o", verdicts)
+        assert (judged.exit_code, said in judged.stderr) == (2, True)
+    assert not verdicts.exists()
+
+
+def test_a_dash_is_stdout_or_refused(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shown = invoke(app, "benchmark", "export", "depthbench-v1", "--category", "depth 6", "-o", "-")
+    assert shown.exit_code == 0
+    assert all(json.loads(line)["category"] == "depth 6" for line in shown.stdout.splitlines())
+    for words in (
+        ("corpus", "export", "depthbench-v1", "-o", "-"),
+        ("corpus", "export", "depthbench-v1", "--format", "official", "-o", "-"),
+        ("tasks", "export", "depthbench-v1", "-o", "-"),
+        ("benchmark", "judge", "depthbench-v1", "answers.jsonl", "-o", "-"),
+    ):
+        refused = invoke(app, *words)
+        assert (refused.exit_code, "name one in place of '-'" in refused.stderr) == (2, True)
+    assert not list(tmp_path.iterdir())
+
+
 def _typed(benchmark: Small) -> Any:
     checked: Benchmark = benchmark
     return checked

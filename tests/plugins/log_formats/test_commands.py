@@ -56,8 +56,10 @@ def test_a_log_is_scored(form: str, run: Any, truths: Path, tmp_path: Path) -> N
 
 
 def test_what_a_log_does_not_say_is_masked(run: Any, truths: Path) -> None:
-    status, out, _ = run("score", FILES / "openai.jsonl", "--format", "openai", "--truths", truths, "--json")
-    assert status == 0
+    status, out, said = run("score", FILES / "openai.jsonl", "--format", "openai", "--truths", truths, "--json")
+    assert status == 1
+    assert "1 masked: " in said
+    assert "every row is masked" in said
     assert (json.loads(out)["rows"], json.loads(out)["masked"]) == (1, 1)
     words = ("score", FILES / "openai.jsonl", "--format", "openai", "--truths", truths, "--json")
     _, out, _ = run(*words, "--format-option", "failed=^no country")
@@ -135,6 +137,75 @@ def test_scores_are_events_on_the_span_that_they_are_about(run: Any, truths: Pat
     assert values["tier"] == pytest.approx(0.4)
     assert values["tier.names"] == 1.0
     assert "did not execute" in told[0]["gen_ai.evaluation.explanation"]
+
+
+def test_an_export_without_an_event_is_said(run: Any, tmp_path: Path) -> None:
+    out = tmp_path / "events.json"
+    status, _, said = run("import", FILES / "openai.jsonl", "--otel", "--recipe", "tier", "-o", out)
+    assert status == 0
+    assert "0 events written" in said
+    assert "warning: no log is of a span" in said
+
+
+def test_one_output_at_a_time(run: Any, tmp_path: Path) -> None:
+    words = ("import", FILES / "openai.jsonl", "--recipe", "tier", "-o", tmp_path / "x.jsonl")
+    status, _, said = run(*words, "--pairs", "--sft")
+    assert (status, "--sft and --pairs are different outputs" in said) == (2, True)
+
+
+def test_a_failed_import_leaves_no_file(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text("a,b\n1,2\n")
+    words = ("import", tmp_path / "table.csv", "-o", tmp_path / "x.jsonl")
+    for _ in range(2):
+        status, _, said = run(*words)
+        assert (status, "is of no format" in said) == (2, True)
+    assert not (tmp_path / "x.jsonl").exists()
+
+
+def test_logs_in_which_no_assistant_speaks_are_no_attempts(run: Any, tmp_path: Path) -> None:
+    asked = {"role": "user", "content": "Which country?"}
+    logs = [{"id": "asked", "messages": [asked], "truth": []}, {"id": "nothing", "messages": [], "truth": []}]
+    spoken = {**logs[0], "id": "spoken", "messages": [asked, {"role": "assistant", "content": "I cannot say."}]}
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, [*logs, {**spoken, "tools": []}])))
+    out, ours, sft = (tmp_path / name for name in ("out.jsonl", "ours.jsonl", "sft.jsonl"))
+    assert run("import", tmp_path / "log.jsonl", "-o", ours)[0] == 0
+    for source, form in ((tmp_path / "log.jsonl", "openai"), (ours, "callwright")):
+        words = ("score", source, "--format", form, "-o", out, "--overwrite")
+        status, _, said = run(*words)
+        assert status == 0
+        assert "asked: the log holds no message of the assistant" in said
+        assert "2 masked: the log holds no message of the assistant" in said
+        if form == "openai":
+            assert [one["total"] for one in rows(out)] == [None, None, 1.0]
+    _, _, said = run("import", tmp_path / "log.jsonl", "--sft", "--recipe", "tier", "-o", sft)
+    assert "3 logs read, 2 of them masked; 1 rows written" in said
+    assert [one["id"] for one in rows(sft)] == ["spoken"]
+
+
+def test_truths_that_are_none_are_named_with_their_line(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "truths.jsonl").write_text('\n{"id": "ford", "truth": {"answers": [1]}}\n')
+    words = ("score", FILES / "openai.jsonl", "--format", "openai")
+    status, _, said = run(*words, "--truths", tmp_path / "truths.jsonl")
+    assert (status, "truths.jsonl:2: the truth of the log 'ford': a truth states" in said) == (2, True)
+    (row,) = rows(FILES / "openai.jsonl")
+    (tmp_path / "log.jsonl").write_text(f"\n{json.dumps({**row, 'truth': 5})}\n")
+    status, _, said = run("score", tmp_path / "log.jsonl", "--format", "openai")
+    assert (status, "log.jsonl:2: 'truth': the calls of a truth are a list, not 5" in said) == (2, True)
+
+
+def test_texts_of_another_form_are_said_to_be_of_it(run: Any, tmp_path: Path) -> None:
+    corpus = cw.corpus("toolworld-mini-v1")
+    task = corpus.task("evaluation-16")
+    assert task.program is not None
+    text = cw.parser("json").render(task.program)
+    said = [{"role": "user", "content": task.query}, {"role": "assistant", "content": text}]
+    (tmp_path / "log.jsonl").write_text(json.dumps({"task": task.id, "messages": said}))
+    words = (tmp_path / "log.jsonl", "--corpus", "toolworld-mini-v1", "-o", tmp_path / "out.jsonl", "--overwrite")
+    remark = "1 log has calls in a text that the form 'hermes' does not read: name theirs with --ir json"
+    assert remark in run("score", *words, "--format", "openai")[2]
+    assert "name theirs" not in run("score", *words, "--format", "openai", "--ir", "json")[2]
+    assert remark in run("import", *words, "--recipe", "tier")[2]
+    assert "name theirs" not in run("import", *words, "--recipe", "tier", "--ir", "json")[2]
 
 
 def test_rows_for_training_leave_out_what_is_masked(run: Any, tmp_path: Path) -> None:

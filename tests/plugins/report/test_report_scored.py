@@ -68,6 +68,14 @@ def test_figures_are_those_of_the_rows(tmp_path: Path) -> None:
     assert "7 call # tool: timeout" in re.sub(r"\s+", " ", text)
 
 
+def test_rows_in_which_a_term_has_no_points_are_no_lost_share(tmp_path: Path) -> None:
+    rows = [reward(0, 1.0, names=part(0.0, high=0.0)), *(reward(n, 1.0, names=part(1.0)) for n in (1, 2))]
+    term = read_scored(written(tmp_path / "r.jsonl", rows)).terms["names"]
+    assert (term.share, term.lost, term.n) == (1.0, 0, 3)
+    text = re.sub(r"\s+", " ", page(tmp_path / "r.jsonl"))
+    assert "names 100.0% 0 of 3 rows lost points; 1 had none to earn, weight 0.5" in text
+
+
 def test_texts_stand_beside_rows_and_run_nothing(tmp_path: Path) -> None:
     rewards = written(tmp_path / "r.jsonl", [reward(HOSTILE, 0.5, HOSTILE, **{HOSTILE: part(0.5, HOSTILE)})])
     rows = written(tmp_path / "in.jsonl", [{"id": HOSTILE, "completion": f"it says {HOSTILE}"}])

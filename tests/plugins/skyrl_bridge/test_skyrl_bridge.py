@@ -191,6 +191,8 @@ def test_skyrls_loader_reads_the_files(tmp_path: Path, name: str) -> None:
 def test_files_that_skyrl_does_not_read(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"\.parquet, \.json and \.jsonl"):
         skyrl_bridge.export("tier", tmp_path / "rows.csv", corpus=CORPUS, limit=1)
+    with pytest.raises(UsageError, match="limit is -1"):
+        skyrl_bridge.rows("tier", corpus=CORPUS, limit=-1)
     with pytest.raises(UsageError, match=r"generator\.max_turns"):
         skyrl_bridge.export("tier", tmp_path / "rows.json", corpus=CORPUS, turns=0)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -55,6 +56,15 @@ LOOKALIKES = {
     "GetPrice": "GetStock",
     "GetSum": "GetDifference",
 }
+
+
+def test_several_threads_get_the_tasks_that_one_gets() -> None:
+    numbers = range(0, 350, 5)
+    alone = ToolWorldCorpus(evaluation_size=50)
+    expected = [alone.make("evaluation", number).query for number in numbers]
+    shared = ToolWorldCorpus(evaluation_size=50)
+    with ThreadPoolExecutor(8) as pool:
+        assert [task.query for task in pool.map(lambda number: shared.make("evaluation", number), numbers)] == expected
 
 
 def test_registered_and_fits_the_protocol() -> None:

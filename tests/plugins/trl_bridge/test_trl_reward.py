@@ -186,6 +186,8 @@ def test_what_is_missing_is_said() -> None:
         trl_bridge.reward("tirr", corpus=CORPUS)
     with pytest.raises(cw.UsageError, match="'chat' or 'text'"):
         trl_bridge.dataset(CORPUS, form="chatty")
+    with pytest.raises(cw.UsageError, match="limit is -1"):
+        trl_bridge.dataset(CORPUS, limit=-1)
     with pytest.raises(cw.UsageError, match="no compact prompts"):
         trl_bridge.dataset("depthbench-v1", "validation", form="text", limit=1)
 

@@ -197,6 +197,15 @@ def test_rows_have_the_columns_that_verl_reads(tmp_path: Path) -> None:
         assert compute_score(row["data_source"], GOLD[index], row["reward_model"]["ground_truth"], {})["score"] == 1.0
 
 
+def test_no_file_is_written_of_a_wrong_name_or_limit(tmp_path: Path) -> None:
+    with pytest.raises(cw.UsageError, match=r"ends in \.parquet"):
+        verl_bridge.export(CORPUS, tmp_path / "train.jsonl")
+    for limit in (-1, 0):
+        with pytest.raises(cw.UsageError, match=f"limit is {limit}"):
+            verl_bridge.export(CORPUS, tmp_path / "train.parquet", limit=limit)
+    assert not list(tmp_path.iterdir())
+
+
 def test_rows_for_tools_open_the_session_of_their_task(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra 'data'")
     path = tmp_path / "train.parquet"

@@ -43,15 +43,23 @@ def read_logs(registry: Registry, source: LogSource) -> Iterator[Log]:
     for log in read_log(source.path, form, tools=source.tools, task=task, registry=registry, **keys):
         origin = log.task.facts.get(ORIGIN)
         stated = origin.get("truth") if isinstance(origin, Mapping) else None
-        yield truthful(log, truths.get(log.task.id, stated), registry)
+        where, truth = truths.get(log.task.id, (source.path, stated))
+        try:
+            told = truthful(log, truth, registry)
+        except DataError as error:
+            raise DataError(f"{where}: the truth of the log {log.task.id!r}: {error}") from error
+        yield told
 
 
-def read_truths(path: str) -> dict[str, Any]:
-    """Truths by the ids of logs, of a file of rows ``{"id", "truth"}``. Raises :class:`callwright.errors.DataError`."""
+def read_truths(path: str) -> dict[str, tuple[str, Any]]:
+    """Truths by the ids of logs, each with its place in the file, of a file of rows ``{"id", "truth"}``.
+
+    Raises :class:`callwright.errors.DataError`.
+    """
     found = {}
     for piece in pieces_of(Path(path)):
         for row in piece.value if isinstance(piece.value, list) else [piece.value]:
             if not isinstance(row, Mapping) or not {"id", "truth"} <= row.keys():
                 raise DataError(f"{piece.where}: a truth is a row with the 'id' of a log and its 'truth'")
-            found[str(row["id"])] = row["truth"]
+            found[str(row["id"])] = piece.where, row["truth"]
     return found

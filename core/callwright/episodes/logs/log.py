@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.episodes.logs.line import PATIENCE, Line, Ticket
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from callwright.episodes.logs.kinds import Framework
     from callwright.episodes.logs.matching import Matched
     from callwright.plugins import Registry
+
+
+_SILENT: Final = "the log holds no message of the assistant: nothing was said or called, so there is no attempt"
 
 
 class Log:
@@ -73,6 +76,8 @@ class Log:
         self.messages: tuple[Message, ...] = ()
         #: Whether a limit cut the last of these messages.
         self.truncated = False
+        #: Whether an agent was there even if it said and called nothing.
+        self.attempted = True
         self._calls: list[Logged] = []
         self._unread: list[Unread] = []
         self._findings: list[str] = []
@@ -92,16 +97,17 @@ class Log:
         *,
         findings: Iterable[str] = (),
         truncated: bool = False,
+        attempted: bool = False,
         registry: Registry | None = None,
     ) -> Log:
         """A log of what happened elsewhere. It has no session: :meth:`call` refuses.
 
         ``findings`` are what its reader could not know or had to leave out, in words; ``truncated`` says that a limit
-        cut the last message.
+        cut the last message. ``attempted``: an agent was there although it holds neither calls nor messages.
         """
         made = cls(task, registry=registry)
         made._calls, made.messages, made._closed = list(calls), tuple(messages), True
-        made.truncated = truncated
+        made.truncated, made.attempted = truncated, attempted
         made._findings = list(findings)
         return made
 
@@ -229,11 +235,13 @@ class Log:
 
         A call of which the log knows nothing has the outcome ``unknown``, so that rewards that need it abstain. A call
         that ran although no message asks for it masks the attempt: something else than the model changed the world.
+        So does a conversation in which no assistant speaks: what an agent that never answered would have done, nobody
+        knows.
         Raises :class:`callwright.errors.DataError` for messages that cannot be read.
         """
         form = self._form(parser)
         matched = self._matched(messages, form, truncated or (messages is None and self.truncated))
-        masked = matched.unasked
+        masked = matched.unasked or self._silent(messages, matched)
         if GOAL in self.task.facts and not self._closed and self._execution is not None and self._calls:
             last = last_words(matched.turns[-1].completion, matched.turns[-1].parsed) if matched.turns else ""
             self._goal = goal_after(self._execution.look, self.task, last)
@@ -243,7 +251,9 @@ class Log:
         """What a person should know of this log, a sentence each: calls that no message asks for, repaired arguments,
         calls that ran in another order than they were written in, and what a reader had to leave out.
         """
-        return (*self._findings, *self._matched(messages, self._form(parser), False).findings)
+        matched = self._matched(messages, self._form(parser), False)
+        silent = None if matched.unasked else self._silent(messages, matched)
+        return (*self._findings, *matched.findings, *([silent] if silent else []))
 
     def write(self, path: str | Path, messages: Any = None, *, append: bool = False) -> None:
         """Write this log to a file of our own format, from which :func:`callwright.read_log` reads it as it is.
@@ -273,6 +283,10 @@ class Log:
         from callwright.episodes.logs.matching import match
 
         return match(self.task, form, self._said(messages), self._calls, truncated, self._unread)
+
+    def _silent(self, messages: Any, matched: Matched) -> str | None:
+        """That no agent was there, in words. One that was there and called nothing did abstain."""
+        return None if matched.turns or (self.attempted and not self._said(messages)) else _SILENT
 
     def _said(self, messages: Any) -> list[Message | Completion]:
         if messages is None:

@@ -77,7 +77,14 @@ class _Reader:
         calls = [_call(number, one) for number, one in enumerate(_list(row, "calls"))]
         messages = read_messages(_list(row, "messages"), "'messages'")
         findings = [str(one) for one in _list(row, "findings")]
-        return Log.recorded(task, calls, messages, findings=findings, truncated=row.get("truncated") is True)
+        return Log.recorded(
+            task,
+            calls,
+            messages,
+            findings=findings,
+            truncated=row.get("truncated") is True,
+            attempted="origin" not in row,  # a live log, written without the conversation
+        )
 
     def _world(self, rows: Any, name: str) -> UnknownWorld:
         key = f"{name}\n{rows!r}"

@@ -101,4 +101,6 @@ def _of_task(log: Log, task: Task | Corpus) -> Log:
         origin = log.task.facts.get(ORIGIN)
         stated = origin.get("task") if isinstance(origin, Mapping) else None
         task = task.task(str(stated) if stated is not None else log.task.id)
-    return Made.recorded(task, log.calls, log.messages, findings=log.noted, truncated=log.truncated)
+    return Made.recorded(
+        task, log.calls, log.messages, findings=log.noted, truncated=log.truncated, attempted=log.attempted
+    )

@@ -60,4 +60,12 @@ def truthful(log: Log, truth: Truth | None, registry: Registry | None = None) ->
 
     task = with_truth(log.task, truth)
     known = registry or log.registry
-    return Made.recorded(task, log.calls, log.messages, findings=log.noted, truncated=log.truncated, registry=known)
+    return Made.recorded(
+        task,
+        log.calls,
+        log.messages,
+        findings=log.noted,
+        truncated=log.truncated,
+        attempted=log.attempted,
+        registry=known,
+    )

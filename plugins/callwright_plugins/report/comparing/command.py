@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from callwright.commands.options import json_option, refuse_other_files
+from callwright.commands.options import json_option, refuse_what_is_no_page
 from callwright.commands.safe_text import say
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def compare(
     board = board_of(evaluations, keys)
     if output is not None:
         folder = Path(output)
-        refuse_other_files(folder / "compare.html")
+        refuse_what_is_no_page(folder / "compare.html")
         folder.mkdir(parents=True, exist_ok=True)
         tables = templates_in_markdown(board, chosen)
         write_atomically(folder / "compare.html", render(board, chosen))
