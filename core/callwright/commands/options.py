@@ -277,10 +277,9 @@ def refuse_inputs(output: str | Path | None, *inputs: str | Path | None) -> None
 
     Raises :class:`callwright.UsageError`.
     """
-    from callwright.commands.jsonl import is_same_file
-
     for one in inputs:
-        if output is not None and one is not None and is_same_file(str(one), str(output)):
+        both = output is not None and one is not None and Path(one).exists() and Path(output).exists()
+        if both and Path(str(one)).samefile(str(output)):
             raise UsageError(f"{output} is what this command reads: write to another file")
 
 

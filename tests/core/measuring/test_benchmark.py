@@ -158,7 +158,7 @@ def test_answers_are_judged_without_a_model(app: App, tmp_path: Path) -> None:
         {"id": task.id, "completion": [parser.render(task.program), "done"]},
     ]
     (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    words = ("benchmark", "judge", "small:2", tmp_path / "answers.jsonl", "-o", tmp_path / "out.jsonl")
+    words = ("benchmark", "judge", "small:2", tmp_path / "answers.jsonl", "--overwrite", "-o", tmp_path / "out.jsonl")
     result = invoke(app, *words, "--json")
     assert result.exit_code == 0, result.stderr
     assert [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()] == [
@@ -336,7 +336,7 @@ def test_an_official_file_is_read_by_its_benchmark_and_any_other_as_rows(tmp_pat
     gold = parser.render(task.program).replace("\n", " ")
     (tmp_path / "official.tsv").write_text(f"{task.id}\t{gold}\n{task.id}\tnonsense\n")
     (tmp_path / "rows.jsonl").write_text(json.dumps({"id": task.id, "completion": gold}) + "\n")
-    words = ("benchmark", "judge", "small", "-o", tmp_path / "out.jsonl")
+    words = ("benchmark", "judge", "small", "--overwrite", "-o", tmp_path / "out.jsonl")
     assert invoke(app, *words, tmp_path / "official.tsv").exit_code == 0
     rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert [(row["kind"], row["valid"]) for row in rows] == [("official", True), ("official", False)]

@@ -289,7 +289,7 @@ def test_judge_reads_released_records_and_prints_the_mean_of_calls(folder: Path,
     words += ["-o", str(tmp_path / "o.jsonl")]
     values = json.loads(CliRunner().invoke(cli, [*words, "--json"], obj=app, catch_exceptions=False).stdout)["values"]
     assert values == {"overall": 0.75, "calls": 1.25}  # each question once, by the mean of its two answers
-    assert "1.25" in CliRunner().invoke(cli, words, obj=app, catch_exceptions=False).stdout
+    assert "1.25" in CliRunner().invoke(cli, [*words, "--overwrite"], obj=app, catch_exceptions=False).stdout
     words = ["evaluate", "--benchmark", "bamboogle", "--data", str(folder), "--sampler", "gold", "--json"]
     found = json.loads(CliRunner().invoke(cli, words, obj=app, catch_exceptions=False).stdout)
     assert found["values"] == {"overall": 1.0, "calls": 0.0}
