@@ -106,6 +106,19 @@ def test_a_finished_run_says_so_and_how_to_train_longer(invoke: Invoke, recipe: 
     assert "is finished; its report" in invoke("run", folder, "--json").stderr
 
 
+def test_a_finished_run_of_another_recipe_is_refused_and_nothing_else_is_said(
+    invoke: Invoke, recipe: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "a run"
+    invoke("run", recipe, "-o", folder)
+    (folder / "checkpoints" / "final").mkdir()
+    done = invoke("run", folder, "--set", "seed=4711")
+    assert done.exit_code == 2
+    assert "is finished" not in done.stderr
+    assert "holds a run of another recipe" in done.stderr
+    assert f"go on with that run: callwright run '{folder}'" in done.stderr
+
+
 def test_a_run_of_which_something_is_left_is_not_called_finished(invoke: Invoke, recipe: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     invoke("run", recipe, "-o", folder)

@@ -36,6 +36,19 @@ def test_columns_are_scored_as_single_texts_are(gold: str) -> None:
     assert found["why"][1].startswith("0: ")
 
 
+@pytest.mark.parametrize("task", [16, None])
+def test_a_cell_that_is_no_id_of_a_task_is_told_with_its_row(task: Any) -> None:
+    with pytest.raises(UsageError, match=rf"^row 1: 'task' holds {task}: the id of a task is a text, as the corpus"):
+        cw.scorer("tier", corpus=CORPUS)({"task": ["evaluation-16", task], "completion": ["a", "b"]})
+
+
+@pytest.mark.parametrize("option", ["reward", "corpus", "ir"])
+def test_objects_where_a_scorer_takes_names_are_refused_when_it_is_made(option: str) -> None:
+    given: dict[str, Any] = {"reward": "tier", "corpus": CORPUS, "ir": "json", option: cw.parser("json")}
+    with pytest.raises(UsageError, match=rf"^a scorer of columns takes the name of a registered {option}, not J"):
+        cw.scorer(**given)
+
+
 @pytest.mark.parametrize("nothing", [None, math.nan, float("nan")])
 def test_a_completion_that_is_not_there_is_masked_and_not_zero(nothing: Any) -> None:
     found = cw.scorer("tier", corpus=CORPUS)(columns(nothing))

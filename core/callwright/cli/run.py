@@ -131,11 +131,15 @@ def _recipe_and_folder(recipe: str, output: str | None) -> tuple[str, str | None
 
 def _finished(folder: Path, loaded: LoadedRecipe, app: App) -> str | None:
     """What is to be said of a run that is finished, in one line; ``None`` of one that is not, or not known to be."""
-    final = folder / "checkpoints" / "final"
-    if not (folder / "recipe.toml").exists() or not final.is_dir():
+    from callwright.training.recipe_run import kept_text
+
+    final, recipe = folder / "checkpoints" / "final", folder / "recipe.toml"
+    if not recipe.exists() or not final.is_dir():
+        return None
+    if recipe.read_bytes() != kept_text(loaded).encode():  # another recipe, which is refused
         return None
     page = folder / "report.html"
-    more = ["run", str(folder / "recipe.toml"), "--set", f"model={final}"]
+    more = ["run", str(recipe), "--set", f"model={final}"]
     if "warm_start" in loaded.recipe.trainer.options:  # which the model has behind it
         more += ["--unset", "trainer.warm_start"]
     longer = shlex.join(["callwright", *app.plugin_options(), *more])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -290,19 +290,19 @@ def _keep(folder: Path, request: SuiteRequest, states: list[RunState]) -> None:
 
 def draw_tables(made: Tables) -> None:
     """The tables for people."""
-    from callwright.commands.terminal import screen, table, text
+    from callwright.commands.terminal import parts, screen, table, text
 
     console = screen()
     for one in made.tables:
-        drawn = table(*one.heads, right=tuple(range(1, len(one.heads))), title=one.title)
+        rows: list[Sequence[str] | None] = []
         before = False
         for row in one.rows:
             if row.printed and not before:
-                drawn.add_section()
-                drawn.add_row("printed:", *[""] * (len(one.heads) - 1))
+                rows += [None, ["printed:", *[""] * (len(one.heads) - 1)]]
             before = row.printed
-            drawn.add_row(*map(text, (row.name, *row.cells)))
-        console.print(drawn)
+            rows.append((row.name, *row.cells))
+        for drawn in parts(one.heads, rows, one.title, console):
+            console.print(drawn)
         for note in one.notes:
             console.print(text(note))
     drawn = table("run", "benchmark", "settings", "", title=made.title)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 #: On narrower terminals columns of codes are folded as all others: to keep them whole would leave these nothing.
 _NARROW: Final = 60
 _WIDEST: Final = 10_000
+#: Room that names have beside figures, if they need it.
+_NAMES: Final = 24
 
 
 def screen(*, stderr: bool = False) -> Console:
@@ -40,11 +42,18 @@ def text(value: object, style: str = "") -> Text:
     return Text(visible(str(value)), style)
 
 
-def table(*headings: str, right: Sequence[int] = (), title: str = "", codes: Sequence[int] = ()) -> Table:
+def table(
+    *headings: str,
+    right: Sequence[int] = (),
+    title: str = "",
+    codes: Sequence[int] = (),
+    figures: Sequence[int] = (),
+) -> Table:
     """An empty table; the columns of these positions are set flush right.
 
     ``codes`` are columns of names that somebody copies or searches for, such as tools and failures: the others give way
     to them, and what is too long all the same is parted behind punctuation, never within a word.
+    ``figures`` are columns whose cells are never parted; where there are many of them, see :func:`parts`.
     """
     from rich import box
     from rich.table import Table
@@ -60,7 +69,9 @@ def table(*headings: str, right: Sequence[int] = (), title: str = "", codes: Seq
     made = Folding(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", title_style="bold", pad_edge=False)
     for position, heading in enumerate(headings):
         justify: Any = "right" if position in right else "left"
-        made.add_column(text(heading), justify=justify, overflow="fold", no_wrap=position in whole)
+        made.add_column(
+            text(heading), justify=justify, overflow="fold", no_wrap=position in whole or position in figures
+        )
     return made
 
 
@@ -85,6 +96,41 @@ def fits(made: Table, console: Console) -> bool:
     """Whether a table stands on a console without any of its lines parted."""
     wide = console.options.update(width=_WIDEST)
     return console.measure(made, options=wide).maximum <= console.width
+
+
+def parts(heads: Sequence[str], rows: Sequence[Sequence[str] | None], title: str, console: Console) -> list[Table]:
+    """Names with their figures as one table or, where it is too wide, as several: each has the names and some columns.
+
+    No figure is parted, and no name within a word that has room. A row that is ``None`` begins a section.
+    """
+    least = min(_NAMES, max((len(row[0]) for row in rows if row), default=0))
+
+    def made(columns: Sequence[int], named: Sequence[str]) -> Table:
+        place = range(1, len(columns) + 1)
+        shown = table(named[0], *(named[at] for at in columns), right=place, title=title, figures=place)
+        shown.columns[0].min_width = least
+        for row in rows:
+            if row is None:
+                shown.add_section()
+            else:
+                shown.add_row(*(text(row[at]) for at in (0, *columns)))
+        return shown
+
+    left = [*range(1, len(heads))]
+    if not left or fits(whole := made(left, heads), console):
+        return [whole if left else made((), heads)]
+    broken = [heads[0], *(head.replace(" ", "\n") for head in heads[1:])]
+    found, wide = [], console.options.update(width=_WIDEST)
+    while left:
+        count = 1
+        while (
+            count < len(left)
+            and console.measure(made(left[: count + 1], broken), options=wide).minimum <= console.width
+        ):
+            count += 1
+        found.append(made(left[:count], broken))
+        left = left[count:]
+    return found
 
 
 def percent(value: float | None) -> str:

@@ -134,6 +134,9 @@ def call_tool(
                 return schema_error(tool.spec, arguments, tool.checker)
         except UnicodeEncodeError:  # no parser lets such text through, but not every caller parses
             return Outcome("schema_error", None, "value", f"{name}: an argument holds half of a surrogate pair")
+        except ValueError as error:  # nor are those that no JSON has: keys that are no texts, say
+            said = shortened(f"{name}: the arguments are no JSON: {error}", _LONGEST_MESSAGE)
+            return Outcome("schema_error", None, "value", said)
         if tool.whole is not None:
             arguments = tool.whole(arguments)
         if fault is not None:

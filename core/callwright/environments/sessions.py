@@ -19,7 +19,7 @@ from callwright.environments.protocol import (
     declares,
 )
 from callwright.environments.undeclared import Undeclared, account_of, is_of_the_tool, is_shipped, message_of
-from callwright.errors import ComponentError, InfrastructureFailure, SessionInUse
+from callwright.errors import ComponentError, InfrastructureFailure, SessionInUse, UsageError
 from callwright.language.program import Call
 from callwright.machines.awaiting import finished, is_async
 
@@ -84,7 +84,17 @@ def opened(environment: Environment, scenario: str = "", seed: int = 0) -> Itera
 
     Sessions have no ``with`` of their own, so that a third party's need nothing but the members of
     :class:`callwright.environments.Session`. One with ``async`` methods is opened as one that waits for them.
+
+    Raises :class:`callwright.UsageError` for what is no environment, scenario or seed.
     """
+    if isinstance(environment, str):
+        raise UsageError(f"opened() takes an environment, not its name: callwright.environment({environment!r})")
+    if not hasattr(environment, "open"):
+        raise UsageError(f"opened() takes an environment, such as callwright.environment(…), not {environment!r:.80}")
+    if not isinstance(scenario, str):
+        raise UsageError(f"the name of a scenario is a text, not {scenario!r:.80}")
+    if not hasattr(seed, "__index__"):  # NumPy's whole numbers are some
+        raise UsageError(f"the seed of a session is a whole number, not {seed!r:.80}")
     session = open_session(environment, scenario, seed)
     try:
         yield session

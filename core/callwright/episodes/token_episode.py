@@ -43,14 +43,16 @@ class EngineOutput:
     """What an engine returned for one context.
 
     ``token_ids`` hold the end token if the completion ended itself with one. ``logprobs`` (nats, of the policy that
-    sampled) are as many, or none. ``finished`` is False where a length limit cut the completion. ``usage`` is what the
-    request took, as :class:`callwright.walk.Completion` has it.
+    sampled) are as many, or none. ``finished`` is False where a length limit cut the completion; ``filled`` says that
+    it was the end of the model's context, which only the engine knows. ``usage`` is what the request took, as
+    :class:`callwright.walk.Completion` has it.
     """
 
     token_ids: tuple[int, ...]
     logprobs: tuple[float, ...] = field(default=(), repr=False)
     finished: bool = True
     usage: Mapping[str, float] | None = field(default=None, eq=False, repr=False)
+    filled: bool = False
 
 
 @runtime_checkable
@@ -248,7 +250,7 @@ class TokenEpisode:
         text = self._opened() + self.codec.text(ids)
         self.line.sampled(ids, output.logprobs)
         made = Completion(text, ids, output.logprobs, not output.finished, usage=output.usage)
-        following = self._conversation.take(made, bound)
+        following = self._conversation.take(made, "context" if output.filled else bound)
         if following:
             self._listen(ids, following)
 

@@ -15,12 +15,12 @@ from attrs import evolve, field, frozen
 
 from callwright.capability import has
 from callwright.episodes.conversation import Conversation
-from callwright.errors import DataError, UnknownName, UsageError
+from callwright.errors import Abstention, DataError, InfrastructureFailure, UnknownName, UsageError
 from callwright.language.messages import Message
 from callwright.language.native import turn_text
 from callwright.language.parser import Parser
 from callwright.language.program import Program
-from callwright.training.verdicts import Verdict, judge
+from callwright.training.verdicts import Verdict, fits, judge
 from callwright.walk.attempt import Attempt
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions
@@ -319,7 +319,7 @@ def verdict_by(benchmark: Benchmark, attempt: Attempt, sample: int = 0) -> tuple
         evolve(
             verdict,
             answer=judgement.correct,
-            valid=judgement.correct and verdict.valid,
+            valid=judgement.correct and _fits(attempt),
             failure="" if judgement.correct else verdict.failure or error,
             error=error,
             masked=False,
@@ -327,6 +327,14 @@ def verdict_by(benchmark: Benchmark, attempt: Attempt, sample: int = 0) -> tuple
         ),
         judgement,
     )
+
+
+def _fits(attempt: Attempt) -> bool:
+    """Whether every call fits and executed, whose answer is right by the benchmark's rules and maybe not by ours."""
+    try:
+        return fits(attempt)
+    except (Abstention, InfrastructureFailure):
+        return False
 
 
 def about(made: Benchmark, judged: Iterable[Judged] | None = None) -> dict[str, Any]:

@@ -37,6 +37,13 @@ class ColumnScorer:
         completion: str = "completion",
         **options: Any,
     ) -> None:
+        for option, name in (("reward", reward), ("corpus", corpus), ("ir", ir)):
+            if not isinstance(name, str):
+                raise UsageError(
+                    f"a scorer of columns takes the name of a registered {option}, not {name!r:.80}: caches of data "
+                    "sets know it by names, and other processes make it again. Score with objects by a recipe's "
+                    "score(task, completion, ir=…)"
+                )
         self.reward, self.corpus, self.ir, self.options = reward, corpus, ir, options
         self.task, self.completion = task, completion
         self._parts: tuple[Any, Any, Any] | None = None
@@ -58,6 +65,11 @@ class ColumnScorer:
             if text is None:
                 row = (None, "", "there is no completion", "masked: there is no completion")
             else:
+                if not isinstance(task_id, str):
+                    raise UsageError(
+                        f"row {place}: {self.task!r} holds {task_id!r:.60}: the id of a task is a text, as the corpus "
+                        "has it; name another column with task="
+                    )
                 row = _row(self._score(task_id, text))
             for name, one in zip(COLUMNS, row, strict=True):
                 found[name].append(one)

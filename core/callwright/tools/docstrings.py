@@ -15,8 +15,10 @@ from attrs import frozen
 _TITLES: Final = r"(?:Args|Arguments|Params|Parameters|Keyword Args|Keyword Arguments|Other Parameters)"
 #: Whether it is worth looking: nearly no docstring has any of them.
 _ANY: Final = re.compile(rf"^[ \t]*(?:{_TITLES}:?[ \t]*$|:[a-z]+[ \t][^:\n]*:|:returns?:)|^[ \t]*-{{3,}}[ \t]*$", re.M)
-#: ``amount (float, optional): how much``.
-_GOOGLE_ENTRY: Final = re.compile(r"(\*{0,2}\w+)[ \t]*(?:\([^)]*\))?[ \t]*:(?:[ \t]+(.*)|[ \t]*$)")
+#: ``amount (float, optional): how much``, ``x, y (int): the place``.
+_GOOGLE_ENTRY: Final = re.compile(
+    r"(\*{0,2}\w+(?:[ \t]*,[ \t]*\*{0,2}\w+)*)[ \t]*(?:\([^)]*\))?[ \t]*:(?:[ \t]+(.*)|[ \t]*$)"
+)
 #: ``x, y : int, optional``.
 _NUMPY_ENTRY: Final = re.compile(r"(\*{0,2}\w+(?:[ \t]*,[ \t]*\*{0,2}\w+)*)[ \t]*(?::.*)?$")
 _UNDERLINE: Final = re.compile(r"-{3,}[ \t]*$")

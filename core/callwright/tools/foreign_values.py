@@ -1,10 +1,12 @@
-"""Values of NumPy and PyTorch in results of tools, as numbers, texts and lists of Python's.
+"""Values in results of tools that are no JSON: those of NumPy and PyTorch become numbers, texts and lists of Python's,
+and of anything else it is said what it is.
 
 Neither library is imported: a value of theirs brings what is asked here.
 """
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any, Final
 
 _LIBRARIES: Final = frozenset({"numpy", "torch"})
@@ -12,6 +14,8 @@ _LIBRARIES: Final = frozenset({"numpy", "torch"})
 _MOST_MEMBERS: Final = 1_000_000
 #: The kinds of NumPy's types that are JSON: booleans, integers, floats, texts, objects. Dates are written as texts.
 _KINDS: Final = frozenset("biufUTO")
+#: The bytes of Python's ``float``.
+_DOUBLE: Final = 8
 _TORCH_NUMBERS: Final = ("torch.bool", "torch.int", "torch.uint", "torch.float", "torch.bfloat")
 
 
@@ -50,6 +54,36 @@ def no_json(value: Any) -> TypeError:
     )
 
 
+def refuse_infinite(value: Any) -> bool:
+    """Raise :class:`ValueError` for a JSON value that holds NaN or an infinity; whether it holds ``None``.
+
+    It is a bug of the tool that returns it: JSON has no such numbers, and null in their place would hide it.
+    """
+    found = False
+    left = [[value]]
+    while left:
+        for one in left.pop():
+            kind = type(one)
+            if kind is float:
+                if not isfinite(one):
+                    raise infinite(one)
+            elif kind is dict:
+                left.append([*one.values()])
+            elif kind is list or kind is tuple:
+                left.append(one)
+            elif one is None:
+                found = True
+    return found
+
+
+def infinite(number: float) -> ValueError:
+    """The error about a number that JSON does not have."""
+    return ValueError(
+        f"the result is, or holds, {number}, which is no JSON; return None where there is no number, or raise "
+        "callwright.ToolError where the call has none"
+    )
+
+
 def _converted(value: Any) -> Any:
     dtype = getattr(value, "dtype", None)
     if dtype is None or not callable(getattr(value, "tolist", None)):
@@ -66,5 +100,7 @@ def _converted(value: Any) -> Any:
         return value.astype(str).tolist()
     if kind not in _KINDS:
         raise no_json(value)
+    if kind == "f" and dtype.itemsize > _DOUBLE:  # Python has no such numbers, and they make none of themselves
+        value = value.astype("float64")
     made = value.tolist()
     return in_python(made) if kind == "O" else made

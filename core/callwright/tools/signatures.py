@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Annotated, Any
 
 from callwright.errors import UsageError
-from callwright.tools.foreign_values import in_python, is_foreign, no_json
+from callwright.tools.foreign_values import in_python, infinite, is_foreign, no_json, refuse_infinite
 
 #: The keyword by which a schema says that a list was a set.
 _SET = "uniqueItems"
@@ -108,7 +108,8 @@ def result_writer(returned: Any) -> Callable[[Any], Any]:
     """What makes JSON of the results of a function with this annotation.
 
     A set has no order, and what Python gives it is another one in each process; so its members are sorted. Values of
-    NumPy and PyTorch are written as Python's. Of anything else that is no JSON a :class:`TypeError` says what it is.
+    NumPy and PyTorch are written as Python's. Of anything else that is no JSON a :class:`TypeError` says what it is,
+    and of NaN and infinities a :class:`ValueError`.
     """
     from pydantic import TypeAdapter
     from pydantic.errors import PydanticUserError
@@ -127,6 +128,8 @@ def result_writer(returned: Any) -> Callable[[Any], Any]:
             result = in_python(result)
             # Those inside of objects are found on the way. Annotations say int of them, which they are not.
             written = adapter.dump_python(result, mode="json", fallback=_known, warnings=False)
+        if refuse_infinite(written):
+            _refuse_nulls(written, result)
         return _in_order(written, result) if sets else written
 
     return write
@@ -144,6 +147,31 @@ def _known(value: Any) -> Any:
     if is_foreign(value):
         return in_python(value)
     raise no_json(value)
+
+
+def _refuse_nulls(written: Any, value: Any) -> None:
+    """Raise :class:`ValueError` where pydantic wrote null for NaN or an infinity, and nobody asked it to."""
+    if written is None:
+        if isinstance(value, float):
+            raise infinite(value)
+    elif isinstance(written, list) and isinstance(value, list | tuple | set | frozenset):
+        for one, of in zip(written, value, strict=False):
+            _refuse_nulls(one, of)
+    elif isinstance(written, dict) and isinstance(value, Mapping):
+        for one, of in zip(written.values(), value.values(), strict=False):
+            _refuse_nulls(one, of)
+    elif isinstance(written, dict) and not _has_writers(type(value)):
+        for key, one in written.items():
+            _refuse_nulls(one, getattr(value, key, None))
+
+
+def _has_writers(kind: type) -> bool:
+    """Whether a class says itself how its fields are written: a null is then its own."""
+    decorators = getattr(kind, "__pydantic_decorators__", None)
+    config = getattr(kind, "model_config", None) or getattr(kind, "__pydantic_config__", None) or {}
+    return "ser_json_inf_nan" in config or bool(
+        decorators is not None and (decorators.field_serializers or decorators.model_serializers)
+    )
 
 
 def _in_order(written: Any, value: Any) -> Any:

@@ -14,7 +14,7 @@ from callwright.errors import DataError, UnknownName, UsageError
 from callwright.language.strict_json import kind as json_kind
 from callwright.machines.awaiting import finished
 from callwright.pickling import cannot_be_found, fields_of, named
-from callwright.tools.foreign_values import TooManyNumbers, in_python
+from callwright.tools.foreign_values import TooManyNumbers, in_python, refuse_infinite
 from callwright.tools.reading import SENSITIVE, holds_mark, without_marks
 from callwright.tools.signatures import argument_model, parameters_schema, result_schema, result_writer, signature_of
 
@@ -257,7 +257,9 @@ class FunctionTool:
             result = finished(result)
         try:
             if result is None or isinstance(result, str | int | float | bool):
-                return result if type(result) in _PLAIN else in_python(result)  # some of NumPy's numbers are floats
+                plain = result if type(result) in _PLAIN else in_python(result)  # some of NumPy's numbers are floats
+                refuse_infinite(plain)
+                return plain
             return self._result(result)
         except TooManyNumbers as error:
             raise ToolError("result_too_large", str(error)) from None

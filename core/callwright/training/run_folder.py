@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import platform
+import shlex
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -59,9 +60,10 @@ class Run:
             (path / "checkpoints").mkdir(exist_ok=True)
             if recipe.exists():
                 if recipe.read_bytes() != recipe_text.encode("utf-8"):
+                    that = shlex.join(["callwright", "run", str(path)])
                     raise FolderTaken(
                         f"{path} holds a run of another recipe{_differing(recipe, recipe_text)}. Choose another folder "
-                        f"(--output), or go on with that run: callwright run {recipe} --output {path}"
+                        f"(--output), or go on with that run: {that}"
                     )
             else:
                 write_atomically(path / "manifest.json", json.dumps(dict(manifest), indent=2, sort_keys=True) + "\n")

@@ -54,8 +54,8 @@ def cut_off_in_words(result: Mapping[str, Any], remedy: str = "raise the sampler
         )
     if context > CUT * n:
         said.append(
-            f"{context:,} of {n:,} answers were cut off at the end of the context: allow fewer turns, or take a model "
-            "with a longer one"
+            f"{context:,} of {n:,} answers were cut off at the end of the model's context, whatever limits of tokens "
+            "say: take a model with a longer one or, of several turns, allow fewer"
         )
     if (limited := whole - prompts - context) > CUT * n:
         at = f" at {tokens:,} tokens" if tokens else " by a limit of tokens"

@@ -188,8 +188,7 @@ def _judge(attempt: Attempt, base: Verdict) -> Verdict:
             right = reached
         if right and task.instances and wrong_instance(attempt) is not None:
             return evolve(base, failure="answer:other_world", error="answer:other_world")
-        fits = not (format_failed or validation.names or validation.parameters or validation.types)
-        valid = right and trace.executed and fits
+        valid = right and fits(attempt)
     except (Abstention, InfrastructureFailure) as error:
         return evolve(masked, lost=str(error))
     if right:
@@ -214,6 +213,17 @@ def _judge(attempt: Attempt, base: Verdict) -> Verdict:
     else:
         failure = "answer:wrong"
     return evolve(base, failure=failure, error=_finer(failure, task, program, validation, trace))
+
+
+def fits(attempt: Attempt) -> bool:
+    """Whether every text of an attempt was read, and every call fits its schema and executed; not what came of it.
+
+    Raises :class:`callwright.errors.Abstention` or :class:`callwright.InfrastructureFailure` where nobody knows.
+    """
+    if attempt.failure is not None:
+        return False
+    validation = attempt.validation or validate(attempt.whole, attempt.task.tools)
+    return not (validation.names or validation.parameters or validation.types) and attempt.whole_trace.executed
 
 
 def goal_reached(attempt: Attempt) -> bool | None:

@@ -92,8 +92,12 @@ class Attempt:
         Raises :class:`callwright.UsageError` for a task, a completion or a form that is something else: it would be a
         reward's bug when it is scored.
         """
-        if isinstance(parser, str):  # elsewhere a name will do
-            raise UsageError(f"an attempt takes a form itself, not its name: callwright.parser({parser!r})")
+        if not hasattr(parser, "parse"):
+            if isinstance(parser, str):  # elsewhere a name will do
+                raise UsageError(f"an attempt takes a form itself, not its name: callwright.parser({parser!r})")
+            raise UsageError(
+                f"the form (ir) of an attempt is one such as callwright.parser('json'), not {parser!r:.80}"
+            )
         if type(task) is not Task and not isinstance(task, Task):
             raise UsageError(f"an attempt takes a task itself, not {task!r:.80}: callwright.corpus(…).task(id) has it")
         self.task = task

@@ -201,6 +201,12 @@ def first_tasks(tasks: Sequence[Task], limit: int | None) -> Sequence[Task]:
     return tasks[:limit]
 
 
+def check_task_id(task_id: object) -> None:
+    """Raise :class:`callwright.UsageError` for what cannot be the id of a task: a number of a column, say."""
+    if not isinstance(task_id, str):
+        raise UsageError(f"the id of a task is a text, not {task_id!r:.60}")
+
+
 def usual_split(corpus: Corpus) -> str:
     """The split that is evaluated on where nobody names one: the first of these that there is, else the only one.
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 from attrs import evolve, frozen
 
-from callwright.errors import RunError
+from callwright.errors import FolderTaken, RunError
 from callwright.training.ledger.owner import LOCK
 from callwright.training.run_folder import Run, write_atomically
 
@@ -95,7 +95,8 @@ class Plan:
         """Make the folder of this grid, or take it up again; returns the plan with the seeds of both.
 
         A grid may get more seeds, which change nothing about the runs that are there. Raises
-        :class:`callwright.errors.RunError` if the folder holds another grid or anything else, or cannot be written.
+        :class:`callwright.errors.FolderTaken` if the folder holds another grid or anything else, and
+        :class:`callwright.errors.RunError` if it cannot be written.
         """
         whole = self
         stored = Run(folder).read_json(PLAN)
@@ -108,10 +109,10 @@ class Plan:
                 said = ", ".join(
                     {"set": "--set or --unset", "over": "--over", "recipe_text": "the recipe"}[key] for key in differing
                 )
-                raise RunError(f"{folder} holds another grid (other: {said}); choose another folder (-o)")
+                raise FolderTaken(f"{folder} holds another grid (other: {said}); choose another folder (-o)")
             whole = evolve(self, seeds=tuple(sorted({*self.seeds, *_seeds_of(stored)})))
         elif folder.is_dir() and any(not path.name.startswith(LOCK) for path in folder.iterdir()):
-            raise RunError(f"{folder} is not empty and holds no grid; choose another folder (-o)")
+            raise FolderTaken(f"{folder} is not empty and holds no grid; choose another folder (-o)")
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:

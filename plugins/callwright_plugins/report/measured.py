@@ -24,7 +24,8 @@ from callwright_plugins.report.verdict import Change, changes, compared, overall
 SETTINGS: Final = "settings.json"
 _LEAD: Final = (
     "Share of attempts whose answer is right. Depth is the number of calls that a task needs. Lines are 95% intervals, "
-    "Wilson’s where every task is by itself. “Valid” is the stricter share whose every call fits its schema, too."
+    "Wilson’s where every task is by itself. “Valid” is the stricter share whose every call fits its schema and "
+    "executed, too."
 )
 
 
@@ -121,7 +122,7 @@ def _header(data: RunData) -> str:
         valid = number(data.after.get("valid_overall"))
         details = f"<p>The 95% interval is {points(low)} to {percent(high)}.</p>"
         if valid is not None and valid < share:
-            details += f"<p>In {percent(valid)} every call also fits its schema.</p>"
+            details += f"<p>In {percent(valid)} every call also fits its schema and executed.</p>"
         details += _ends(changes(data, "by_depth"))
     facts = "".join(f"<div><dt>{safe(key)}</dt><dd>{safe(value)}</dd></div>" for key, value in _facts(data))
     return f"""<header>

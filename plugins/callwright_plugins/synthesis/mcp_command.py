@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -122,12 +123,13 @@ def mcp_(
     _write(output / _RECIPE, write_toml(_recipe(output, file, left)))
     held = sum(left.splits.values()) - left.splits[left.learnt]
     click.echo(f"{sum(left.splits.values()):,} tasks, {held:,} of them held out")
-    click.echo(f"look at them: callwright synthesize inspect --trust {file}")
+    click.echo(f"look at them: {shlex.join(['callwright', 'synthesize', 'inspect', '--trust', str(file)])}")
+    train = shlex.join(["callwright", "run", str(output / _RECIPE)])
     if left.spoken:
-        click.echo(f"train, with a table of before and after: callwright run {output / _RECIPE}")
+        click.echo(f"train, with a table of before and after: {train}")
     else:  # demonstrations are conversations
         click.echo("no reference is stated turn by turn, so no model can be made from scratch for them; with yours:")
-        click.echo(f"train, with a table of before and after: callwright run {output / _RECIPE} --set model=DIRECTORY")
+        click.echo(f"train, with a table of before and after: {train} --set model=DIRECTORY")
 
 
 @frozen

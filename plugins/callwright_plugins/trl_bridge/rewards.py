@@ -98,6 +98,11 @@ class RewardFunction:
             turns[-1] = evolve(turns[-1], truncated=not self._ended(ids), masked=masked)
         elif masked is not None:
             turns = [Completion("", masked=masked)]
+        else:  # an agent that did nothing is no completion, and would earn what saying nothing earns
+            raise DataError(
+                f"task {task.id!r}: the completion holds no message of the assistant, so there is nothing to score: "
+                f"{completion!r:.60}"
+            )
         return pipeline.attempt(task, turns, progress)
 
     def _ended(self, ids: Any) -> bool:
@@ -119,7 +124,8 @@ def _is_plain(completion: Sequence[Mapping[str, Any]]) -> bool:
     if len(completion) != 1:
         return False
     message = Message.from_openai(completion[0])
-    return not message.tool_calls and not message.thought and message.is_text
+    plain = message.role == "assistant" and message.is_text
+    return plain and not message.tool_calls and not message.thought
 
 
 def component_means(rewards: Sequence[Reward]) -> dict[str, float]:

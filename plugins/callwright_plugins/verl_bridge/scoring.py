@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from math import isfinite
+from typing import Any, Final
 
 from attrs import evolve
 
-from callwright.errors import InfrastructureFailure, UsageError
+from callwright.errors import DataError, InfrastructureFailure, UnknownName, UsageError
 from callwright.language.thoughts import THINK
 from callwright.pipeline import Pipeline, open_pipeline
 from callwright.walk.completion import Completion
@@ -16,6 +17,11 @@ from callwright.walk.conditions import Progress
 from callwright.walk.limits import TruncationPolicy
 from callwright.walk.reward import TRUNCATED, Reward
 from callwright.walk.tasks import Task
+
+#: What ``reward_kwargs`` may state.
+_OPTIONS: Final = (
+    "recipe", "corpus", "ir", "seed", "retries", "masked_score", "total_steps", "truncated", "floor", "thought_opened",
+)  # fmt: skip
 
 
 class ScoreFunction:
@@ -30,6 +36,7 @@ class ScoreFunction:
         total_steps: int | None = None,
         thought_opened: bool = False,
     ) -> None:
+        _check(retries, masked_score, total_steps)
         self.pipeline = pipeline
         self.retries = retries
         self.masked_score = masked_score
@@ -60,6 +67,7 @@ class ScoreFunction:
     ) -> list[dict[str, float]]:
         """Score completions, those that wait together. Raises as for one, for the first that stays masked."""
         infos = [None] * len(solution_strs) if extra_infos is None else extra_infos
+        _check_lengths(solution_strs, ground_truths=ground_truths, extra_infos=infos)
         asked = [
             self._asked(text, truth, info or {})
             for text, truth, info in zip(solution_strs, ground_truths, infos, strict=True)
@@ -73,7 +81,15 @@ class ScoreFunction:
         return [self._row(task, reward) for (task, _, _), reward in zip(asked, rewards, strict=True)]
 
     def _asked(self, text: str, truth: Any, info: Mapping[str, Any]) -> tuple[Task, Completion, Progress | None]:
-        task = self.pipeline.task(truth if isinstance(truth, str) else info.get("task_id"))
+        task_id = truth if isinstance(truth, str) else info.get("task_id")
+        if task_id is None:
+            raise DataError(
+                f"'ground_truth' is the id of a task, a text, not {truth!r:.60}, and 'extra_info' has no 'task_id' "
+                "either; callwright verl-export writes such rows"
+            )
+        task = self.pipeline.task(task_id)
+        if not isinstance(text, str):
+            raise DataError(f"task {task.id!r}: 'solution_str' is what was written, a text, not {text!r:.60}")
         # verl itself does not say; our agent loop does, and so may somebody's data or reward manager.
         whole = THINK.opening + text if self.thought_opened else text
         return task, Completion(whole, truncated=info.get("truncated") in (True, 1)), self._progress(info)
@@ -93,6 +109,34 @@ class ScoreFunction:
         if step is None or self.total_steps is None:
             return None
         return Progress(int(step), max(self.total_steps, int(step)))
+
+
+def _check(retries: Any, masked_score: Any, total_steps: Any) -> None:
+    """Raise :class:`callwright.UsageError` for options that a command line got wrong: texts in place of numbers."""
+    if type(retries) is not int or retries < 0:
+        raise UsageError(f"'retries' is a whole number, 0 or more, not {retries!r:.60}")
+    if masked_score is not None and (type(masked_score) not in (int, float) or not isfinite(masked_score)):
+        raise UsageError(f"'masked_score' is a number, not {masked_score!r:.60}")
+    if total_steps is not None and (type(total_steps) is not int or total_steps < 1):
+        raise UsageError(f"'total_steps' is a whole number, 1 or more, not {total_steps!r:.60}")
+
+
+def _check_lengths(solution_strs: Sequence[Any], **others: Sequence[Any]) -> None:
+    for name, column in others.items():
+        if len(column) != len(solution_strs):
+            raise UsageError(f"'{name}' has {len(column):,} rows for {len(solution_strs):,} of 'solution_strs'")
+
+
+def _check_further(named: Iterable[str]) -> None:
+    """Raise :class:`callwright.errors.UnknownName` for what was meant as an option.
+
+    verl hands on more than is stated (``reward_router_address``), in each version something else; so only what is
+    spelt nearly as an option is no such thing.
+    """
+    for name in named:
+        told = UnknownName("option in reward_kwargs", name, _OPTIONS)
+        if told.nearest and not name.startswith("reward_"):
+            raise told
 
 
 def scores(pipeline: Pipeline, reward: Reward, total: float) -> dict[str, float]:
@@ -120,14 +164,17 @@ def compute_score(
     truncated: TruncationPolicy | None = None,
     floor: float | None = None,
     thought_opened: bool = False,
-    **_ignored: Any,
+    **further: Any,
 ) -> dict[str, float]:
     """What ``reward.custom_reward_function`` names; everything after ``extra_info`` are its ``reward_kwargs``.
 
     ``recipe`` is a reward recipe, with the corpus of the data (by default the one that ``data_source`` names), or a
     pipeline recipe without one. ``truncated`` and ``floor`` are what a cut-off completion earns, by default the
-    reward's own choice. ``thought_opened``: the chat template ends a prompt with ``<think>``.
+    reward's own choice. ``thought_opened``: the chat template ends a prompt with ``<think>``. What verl adds itself is
+    left alone; a name that is nearly that of an option is refused.
     """
+    if further:
+        _check_further(further)
     shaping = (truncated, floor, thought_opened)
     function = _function(recipe, corpus, data_source, ir, seed, retries, masked_score, total_steps, *shaping)
     return function(data_source, solution_str, ground_truth, extra_info)
@@ -149,14 +196,17 @@ def compute_scores(
     truncated: TruncationPolicy | None = None,
     floor: float | None = None,
     thought_opened: bool = False,
-    **_ignored: Any,
+    **further: Any,
 ) -> list[dict[str, float]]:
     """The same for a batch, as verl's reward manager ``batch`` asks: rewards that wait do so together.
 
     The options are those of :func:`compute_score`. Samples of one data source are scored together.
     """
+    if further:
+        _check_further(further)
     shaping = (truncated, floor, thought_opened)
     infos = [None] * len(solution_strs) if extra_infos is None else list(extra_infos)
+    _check_lengths(solution_strs, data_sources=data_sources, ground_truths=ground_truths, extra_infos=infos)
     found: list[dict[str, float]] = [{}] * len(solution_strs)
     for source in dict.fromkeys(map(str, data_sources)):
         function = _function(recipe, corpus, source, ir, seed, retries, masked_score, total_steps, *shaping)

@@ -42,9 +42,9 @@ class OfflineEngine:
         parameters = [self._parameters(demands[number], temperature, sampling) for number in fitting]
         prompts = [{"prompt_token_ids": list(demands[number].context)} for number in fitting]
         answers = self._engine.generate(prompts, parameters, use_tqdm=False) if fitting else []
-        made = [EngineOutput((), (), False)] * len(demands)
+        made = [EngineOutput((), (), False, filled=True)] * len(demands)
         for number, answer in zip(fitting, answers, strict=True):
-            made[number] = _of_engine(answer.outputs[0])
+            made[number] = _of_engine(answer.outputs[0], demands[number].room)
         return made
 
     def _parameters(self, demand: Demand, temperature: float, sampling: Mapping[str, Any]) -> Any:
@@ -65,12 +65,13 @@ class OfflineEngine:
         )
 
 
-def _of_engine(output: Any) -> EngineOutput:
+def _of_engine(output: Any, room: int) -> EngineOutput:
     ids = tuple(output.token_ids)
     logprobs: tuple[float, ...] = ()
     if output.logprobs:
         logprobs = tuple(float(place[token].logprob) for token, place in zip(ids, output.logprobs, strict=True))
-    return EngineOutput(ids, logprobs, output.finish_reason != "length")
+    cut = output.finish_reason == "length"
+    return EngineOutput(ids, logprobs, not cut, filled=cut and len(ids) < room)
 
 
 class ServerEngine:
@@ -128,16 +129,16 @@ class ServerEngine:
                 extra_body=extra,
             )
         except ContextExceeded:
-            return EngineOutput((), (), False)
+            return EngineOutput((), (), False, filled=True)
         except InfrastructureFailure as error:
             return error
         choices = answer.get("choices") or [{}]
         usage = {name: value for name, value in asdict(usage_of(answer, self.server.prices)).items() if value}
-        return _of_server(choices[0], usage, self.server)
+        return _of_server(choices[0], usage, self.server, demand.room)
 
 
 def _of_server(
-    choice: Mapping[str, Any], usage: Mapping[str, float], server: Server
+    choice: Mapping[str, Any], usage: Mapping[str, float], server: Server, room: int
 ) -> EngineOutput | InfrastructureFailure:
     ids = choice.get("token_ids")
     if not isinstance(ids, list):
@@ -146,4 +147,5 @@ def _of_server(
         )
     listed = (choice.get("logprobs") or {}).get("token_logprobs") or []
     logprobs = tuple(float(one) for one in listed) if len(listed) == len(ids) else ()
-    return EngineOutput(tuple(ids), logprobs, choice.get("finish_reason") != "length", usage)
+    cut = choice.get("finish_reason") == "length"
+    return EngineOutput(tuple(ids), logprobs, not cut, usage, filled=cut and len(ids) < room)

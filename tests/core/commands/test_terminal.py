@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.text import Text
 
-from callwright.commands.terminal import fits, screen, table, text
+from callwright.commands.terminal import fits, parts, screen, table, text
 
 PROSE = "what it does, in words that can be parted anywhere, so that they give way to what cannot"
 
@@ -74,3 +74,23 @@ def test_whether_a_table_fits() -> None:
     assert fits(made, screen())
     made.add_row("x" * 90)
     assert not fits(made, screen())
+
+
+def test_tables_of_many_figures_are_parted_between_columns_and_never_within_a_figure(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    heads = ["", *(f"{depth}-Step Acc" for depth in range(9))]
+    rows = [["gold, zero-shot", *["100.0/0"] * 9], None, ["Qwen3-8B 3-shot ICL", *[f"{at}9.24/3" for at in range(9)]]]
+    console = screen()
+    made = parts(heads, rows, "by depth", console)
+    for one in made:
+        console.print(one)
+    found = capsys.readouterr().out
+    assert max(map(len, found.splitlines())) <= 80
+    assert found.count("100.0/0") == 9
+    assert all(f"{at}9.24/3" in found for at in range(9))
+    assert all(f"{at}-Step" in found for at in range(9))
+    assert len(made) == found.count("gold, zero-shot") == found.count("Qwen3-8B 3-shot ICL") == 2
+    (whole,) = parts(heads[:4], [row and row[:4] for row in rows], "by depth", console)
+    console.print(whole)
+    assert "0-Step Acc   1-Step Acc   2-Step Acc" in capsys.readouterr().out

@@ -400,3 +400,16 @@ def test_what_is_no_json_is_told_as_such() -> None:
     circle.append(circle)
     assert '"code":"not_json"' in tell(cw.Outcome("ok", circle))
     assert tell(cw.Outcome("ok", {1, 2})) == '{"result":"<set>"}'
+
+
+@pytest.mark.parametrize("arguments", [{1: 2}, {"name": {1: 2}}, {"name": {"a", "b"}}, {"name": object()}])
+def test_arguments_that_are_no_json_are_the_callers_mistake_and_no_bug_of_the_environment(arguments: Any) -> None:
+    @cw.tool
+    def greet(name: str) -> str:
+        """Greet."""
+        return name
+
+    for environment in (cw.environment("mine", tools=[greet]), cw.environment("banking", toolsets=[[greet]])):
+        outcome = environment.open().call("greet", arguments)
+        assert (outcome.kind, outcome.code) == ("schema_error", "value")
+        assert outcome.message.startswith("greet: the arguments are no JSON: ")

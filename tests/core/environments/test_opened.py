@@ -12,6 +12,20 @@ from callwright.environments import opened
 from callwright.environments.sessions import AwaitedSession
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("banking",), r"^opened\(\) takes an environment, not its name: callwright.environment\('banking'\)$"),
+        ((3,), "^opened\\(\\) takes an environment, such as"),
+        ((cw.environment("banking"), 3), "^the name of a scenario is a text, not 3$"),
+        ((cw.environment("banking"), "", "one"), "^the seed of a session is a whole number, not 'one'$"),
+    ],
+)
+def test_what_cannot_be_opened_is_told(given: Any, said: str) -> None:
+    with pytest.raises(cw.UsageError, match=said), opened(*given):
+        pass
+
+
 class Door:
     """A session of somebody who has read nothing but the protocol."""
 

@@ -306,6 +306,19 @@ def test_a_dash_is_stdout_or_refused(app: App, tmp_path: Path, monkeypatch: pyte
     assert not list(tmp_path.iterdir())
 
 
+def test_right_by_the_benchmark_is_valid_where_every_call_fits_whatever_we_think_of_the_answer() -> None:
+    """It was only where our own comparison of answers agreed, which benchmarks are there to overrule."""
+    benchmark, parser = Small(), cw.parser("json")
+    several = [(task, task.program) for task in benchmark.tasks() if task.program and len(task.program.calls) > 1]
+    task, program = several[0]
+    first = program.calls[0]
+    assert not first.located
+    for arguments, valid in ((first.arguments, True), ({**first.arguments, "no_such": 1}, False)):
+        attempt = cw.Attempt(task, parser.render(cw.Program((cw.Call(0, first.tool, arguments),))), parser)
+        verdict, judgement = verdict_by(benchmark, attempt)
+        assert (judgement.correct, verdict.answer, verdict.valid) == (True, True, valid)
+
+
 def _typed(benchmark: Small) -> Any:
     checked: Benchmark = benchmark
     return checked

@@ -88,6 +88,19 @@ def test_parameters_are_described_as_google_has_it() -> None:
     }  # fmt: skip
 
 
+def test_one_entry_of_google_may_describe_several_parameters() -> None:
+    def put(x: int, y: int = 0, z: int = 0) -> None:
+        """Put.
+
+        Args:
+            x, y (int, optional): The place.
+            z: The height.
+        """
+
+    assert cw.tool(put).spec.description == "Put."
+    assert descriptions(cw.tool(put)) == {"x": "The place.", "y": "The place.", "z": "The height."}
+
+
 def test_parameters_are_described_as_numpy_has_it() -> None:
     tool = cw.tool(numpy)
     assert tool.spec.description == "Pay somebody.\n\nReturns: bool Whether it worked."

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from pydantic import BaseModel, field_serializer
 
 import callwright as cw
+from callwright.errors import ComponentError
 from callwright.tools import FunctionTool
 
 numpy = pytest.importorskip("numpy")
@@ -37,6 +40,8 @@ def returning(value: Any, annotation: Any = None) -> FunctionTool:
         (numpy.int64(3), int, 3),
         (numpy.float64(1.5), float, 1.5),
         (numpy.float32(0.5), None, 0.5),
+        (numpy.longdouble(1.5), float, 1.5),
+        ({"all": numpy.array([0.5], dtype=numpy.longdouble)}, None, {"all": [0.5]}),
         (numpy.bool_(True), bool, True),
         (numpy.str_("a"), str, "a"),
         (numpy.array([[1, 2], [3, 4]]), list[list[int]], [[1, 2], [3, 4]]),
@@ -55,6 +60,53 @@ def test_numbers_and_arrays_become_those_of_python(value: Any, annotation: Any, 
     outcome = cw.environment("given", tools=[returning(value, annotation)]).open().call("give", {})
     assert (outcome.kind, outcome.value) == ("ok", written)
     assert type(outcome.value) in (int, float, bool, str, list, dict)
+
+
+class Reading(BaseModel):
+    mean: float
+    raw: Any = None
+
+
+class Quiet(BaseModel):
+    mean: float
+
+    @field_serializer("mean")
+    def _written(self, mean: float) -> float | None:
+        return mean if math.isfinite(mean) else None
+
+
+@pytest.mark.parametrize(
+    ("value", "annotation", "said"),
+    [
+        (math.nan, float, "nan"),
+        (-math.inf, None, "-inf"),
+        ({"mean": math.nan}, dict[str, float], "nan"),
+        ({"all": [1.0, (math.inf,)]}, None, "inf"),
+        ([Card(1, [math.nan])], list[Card], "nan"),
+        (Reading(mean=math.nan), Reading, "nan"),
+        (Reading(mean=1, raw=[None, math.nan]), Reading, "nan"),
+        (numpy.float64("nan"), float, "nan"),
+        (numpy.array([1.0, numpy.inf]), list[float], "inf"),
+        (numpy.longdouble("nan"), None, "nan"),
+    ],
+)
+def test_nan_and_infinities_are_a_bug_of_the_tool_wherever_they_stand(value: Any, annotation: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=rf"^the result is, or holds, {said}, which is no JSON; return None where"):
+        returning(value, annotation).call(None, {})
+    outcome = cw.environment("given", tools=[returning(value, annotation)]).open().call("give", {})
+    assert (outcome.kind, outcome.value) == ("execution_error", None)
+    assert f"holds, {said}, which is no JSON" in outcome.message
+
+
+def test_a_tool_added_to_a_stateful_environment_is_held_to_the_same() -> None:
+    environment = cw.environment("banking", toolsets=[[returning({"mean": [math.nan]}, dict[str, Any])]])
+    with pytest.raises(ComponentError, match="give raised ValueError: the result is, or holds, nan, which is no JSON"):
+        environment.open().call("give", {})
+
+
+def test_a_model_that_writes_null_itself_is_left_alone() -> None:
+    assert returning(Quiet(mean=math.nan), Quiet).call(None, {}) == {"mean": None}
+    assert returning({"mean": None}, dict[str, Any]).call(None, {}) == {"mean": None}
 
 
 def test_those_of_torch_as_well() -> None:

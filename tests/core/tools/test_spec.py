@@ -82,7 +82,10 @@ def test_tier_definitions_are_read() -> None:
         ({}, "has no name"),
         ({"name": ""}, "has no name"),
         ({"name": 3}, "has no name"),
-        ({"name": "f", "parameters": [1], "inputSchema": [1]}, "the parameters of tool 'f' are not an object but list"),
+        (
+            {"name": "f", "parameters": [1], "inputSchema": [1]},
+            "the parameters of tool 'f' are not an object but a list",
+        ),
     ],
 )
 def test_what_is_no_definition_is_refused(read: Any, definition: Any, message: str) -> None:

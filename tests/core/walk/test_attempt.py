@@ -185,6 +185,13 @@ def test_what_is_no_completion_is_refused(make_task: Callable[..., cw.Task], lis
         cw.Attempt(make_task(4), completion, list_parser)
 
 
+@pytest.mark.parametrize("form", [None, 5])
+def test_a_form_that_is_none_is_no_bug_of_a_reward(form: Any) -> None:
+    task = cw.corpus("toolworld-mini-v1").task("train-0")
+    with pytest.raises(cw.UsageError, match=rf"^the form \(ir\) of an attempt is one such as .*, not {form}$"):
+        cw.reward("tier").score(task, "x", ir=form)
+
+
 @pytest.mark.parametrize("task", [None, "train-1", {"id": "train-1"}])
 def test_what_is_no_task_is_refused(list_parser: Any, task: Any) -> None:
     with pytest.raises(cw.UsageError, match="an attempt takes a task itself"):

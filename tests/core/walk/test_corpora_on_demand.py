@@ -93,6 +93,12 @@ def test_an_id_that_is_none_names_the_last_of_each_split(task_id: str) -> None:
         Sums().task(task_id)
 
 
+def test_an_id_is_a_text() -> None:
+    for task_id in (16, None):
+        with pytest.raises(UsageError, match=f"^the id of a task is a text, not {task_id}$"):
+            Sums().task(task_id)  # type: ignore[arg-type]
+
+
 def test_what_is_no_option_is_named() -> None:
     with pytest.raises(UnknownName, match=r"There is no split of sums-v1 named 'trian'.*'train'"):
         Sums()["trian"]

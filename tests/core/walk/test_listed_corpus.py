@@ -8,7 +8,7 @@ import pytest
 from attrs import evolve
 
 import callwright as cw
-from callwright.errors import UnknownName
+from callwright.errors import UnknownName, UsageError
 from callwright.testing import check_component
 from callwright.walk import ListedCorpus
 
@@ -28,6 +28,8 @@ def test_tasks_stand_in_the_splits_that_they_name() -> None:
         corpus["held-in"]
     with pytest.raises(UnknownName, match="task of errands"):
         corpus.task("nobody")
+    with pytest.raises(UsageError, match=r"^the id of a task is a text, not 16$"):
+        corpus.task(16)  # type: ignore[arg-type]
     again = pickle.loads(pickle.dumps(corpus))
     assert [task.id for split in again.splits for task in again[split]] == [
         *(m.id for m in made[::2]),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from callwright.cli.root import root
 from callwright.commands.app import App
-from callwright.errors import UnknownName, UsageError
+from callwright.errors import FolderTaken, UnknownName, UsageError
 from callwright.plugins import load_plugins
 from callwright_plugins import grid, json_ir
 from callwright_plugins.grid.metrics import Figures, check_depths, check_names
@@ -164,12 +164,12 @@ def test_a_folder_of_something_else_is_refused(invoke: Invoke, tmp_path: Path, r
         (plan("a=1,2", text="y"), "the recipe"),
         (plan("a=1,2", text="y", fixed=("b=1",)), "--set or --unset"),
     ):
-        with pytest.raises(Exception, match=rf"holds another grid \(other: {said}\); choose another folder"):
+        with pytest.raises(FolderTaken, match=rf"holds another grid \(other: {said}\); choose another folder"):
             other.settle(folder)
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "file").touch()
     done = invoke("sums.toml", "-o", "taken")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "taken is not empty and holds no grid" in done.output
 
 

@@ -56,6 +56,14 @@ def test_columns_of_another_length_and_completions_that_are_none_are_told_of() -
         function([""], [None], None, task_id=IDS[:1])
 
 
+@pytest.mark.parametrize("completion", [[], [{"role": "user", "content": "and?"}]])
+def test_a_completion_in_which_nobody_says_anything_is_no_completion(completion: Any) -> None:
+    """It earned what an answer without calls earns, which may be everything."""
+    reward = trl_bridge.reward("tier", corpus="toolworld-mini-v1")
+    with pytest.raises(DataError, match=r"^task 'train-0': the completion holds no message of the assistant, so there"):
+        reward([""], [completion], task_id=["train-0"])
+
+
 def test_component_means_and_masks_are_logged() -> None:
     logged: dict[str, float] = {}
     function = trl_bridge.reward("tier", corpus=CORPUS)

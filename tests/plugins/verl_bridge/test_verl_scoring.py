@@ -183,6 +183,36 @@ def test_what_is_missing_is_said() -> None:
         verl_bridge.tool_config("banking", "x.yaml", tools=["fly"])
 
 
+@pytest.mark.parametrize(
+    ("given", "options", "said"),
+    [
+        (("x", "train-0", {}), {"retrys": 1}, "^There is no option in reward_kwargs named 'retrys'. Did you mean 'ret"),
+        (("x", "train-0", {}), {"retries": "1"}, "^'retries' is a whole number, 0 or more, not '1'$"),
+        (("x", "train-0", {}), {"masked_score": "0"}, "^'masked_score' is a number, not '0'$"),
+        (("x", "train-0", {}), {"total_steps": "9"}, "^'total_steps' is a whole number, 1 or more, not '9'$"),
+        (("x", 3, {}), {}, "^'ground_truth' is the id of a task, a text, not 3, and 'extra_info' has no 'task_id'"),
+        ((None, "train-0", {}), {}, "^task 'train-0': 'solution_str' is what was written, a text, not None$"),
+        ((b"x", "train-0", {}), {}, "^task 'train-0': 'solution_str' is what was written, a text, not b'x'$"),
+    ],
+)
+def test_what_a_caller_got_wrong_is_told(given: Any, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(cw.UsageError, match=said):
+        compute_score(NAME, *given, **options)
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        (([NAME], ["x", "y"], ["train-0", "train-1"]), "^'data_sources' has 1 rows for 2 of 'solution_strs'$"),
+        (([NAME] * 2, ["x", "y"], ["train-0"]), "^'ground_truths' has 1 rows for 2 of 'solution_strs'$"),
+        (([NAME] * 2, ["x", "y"], ["train-0"] * 2, [{}]), "^'extra_infos' has 1 rows for 2 of 'solution_strs'$"),
+    ],
+)
+def test_columns_of_a_batch_are_as_long_as_each_other(columns: Any, said: str) -> None:
+    with pytest.raises(cw.UsageError, match=said):
+        compute_scores(*columns)
+
+
 def test_rows_have_the_columns_that_verl_reads(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra 'data'")
     path = tmp_path / "new" / "train.parquet"

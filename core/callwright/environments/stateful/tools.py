@@ -15,7 +15,7 @@ from callwright.environments.sizes import TooLarge
 from callwright.environments.undeclared import holds_foreign
 from callwright.errors import UsageError
 from callwright.machines.awaiting import waited_for
-from callwright.tools.foreign_values import TooManyNumbers, in_python
+from callwright.tools.foreign_values import TooManyNumbers, in_python, refuse_infinite
 from callwright.tools.spec import FunctionTool
 
 #: What may be added to the tools of an environment: sequences of tools. Where a registry makes the environment (a
@@ -38,18 +38,20 @@ def ready_function(added: FunctionTool) -> ReadyTool:
 
 
 def _giving_python(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with numbers of NumPy and PyTorch in its results made Python's."""
+    """The function with numbers of NumPy and PyTorch in its results made Python's; NaN and infinities are its bug."""
     awaited = waited_for(function)
 
     @functools.wraps(awaited)
     def call(*given: Any, **arguments: Any) -> Any:
         result = awaited(*given, **arguments)
         try:
-            return in_python(result)
+            plain = in_python(result)
         except RecursionError:  # nested too deeply, or in a circle: told where sizes are
             return result
         except TooManyNumbers as error:
             raise TooLarge("result_too_large", str(error)) from None
+        refuse_infinite(plain)
+        return plain
 
     return call
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from callwright.environments.protocol import Environment
 from callwright.errors import UnknownName, UsageError
-from callwright.walk.tasks import Corpus, Task
+from callwright.walk.tasks import Corpus, Task, check_task_id
 
 
 class ListedCorpus(Corpus):
@@ -59,6 +59,7 @@ class ListedCorpus(Corpus):
 
     def task(self, task_id: str) -> Task:
         """The task with this id. Raises :class:`callwright.errors.UnknownName`."""
+        check_task_id(task_id)
         if task_id not in self._tasks:
             raise UnknownName(f"task of {self._name}", task_id, self._tasks)
         return self._tasks[task_id]

@@ -25,7 +25,7 @@ from attrs import field, frozen
 
 from callwright.environments.protocol import Environment
 from callwright.errors import UnknownName, UsageError
-from callwright.walk.tasks import Corpus, Task
+from callwright.walk.tasks import Corpus, Task, check_task_id
 
 #: Digits of the largest number that an id may hold.
 _DIGITS: Final = 9
@@ -120,6 +120,7 @@ class CorpusOnDemand(Corpus):
 
     def task(self, task_id: str) -> Task:
         """The task with this id (``train-17``, ``evaluation-3``). Raises :class:`callwright.errors.UnknownName`."""
+        check_task_id(task_id)
         split, _, number = task_id.rpartition("-")
         tasks: Sequence[Task] = self._splits.get(split, ())
         is_number = number.isascii() and number.isdecimal() and len(number) <= _DIGITS and number == str(int(number))

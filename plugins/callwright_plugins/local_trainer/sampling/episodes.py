@@ -78,12 +78,10 @@ class Engine:
         """One continuation of each episode, of no more tokens than there is room for here and in the model."""
         positions = self.policy.positions
         contexts = [episode.context for episode in live]
+        asked = [self.max_new_tokens if one.room is None else min(one.room, self.max_new_tokens) for one in live]
         bounds = [
-            min(
-                self.max_new_tokens if room is None else min(room, self.max_new_tokens),
-                self.max_new_tokens if positions is None else positions - len(context),
-            )
-            for context, room in zip(contexts, (episode.room for episode in live), strict=True)
+            most if positions is None else min(most, positions - len(context))
+            for context, most in zip(contexts, asked, strict=True)
         ]
         seeds = None
         if self.generator is None:
@@ -104,7 +102,10 @@ class Engine:
             rows_at_once=self.rows_at_once,
             **kept,
         )
-        return [EngineOutput(one.ids, one.logprobs, not one.truncated) for one in sampled]
+        return [
+            EngineOutput(one.ids, one.logprobs, not one.truncated, filled=one.truncated and bound < most)
+            for one, bound, most in zip(sampled, bounds, asked, strict=True)
+        ]
 
     def _turn_begins(self, live: Sequence[TokenEpisode], cache: TurnCache) -> None:
         """Drop what is kept of episodes that are over, if this is the first batch of a turn.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -105,31 +106,33 @@ def _as_json(board: Board) -> dict[str, Any]:
 
 
 def _draw_board(board: Board) -> None:
-    from callwright.commands.terminal import screen, table, text, whole_accuracy
+    from callwright.commands.terminal import parts, screen, text, whole_accuracy
 
-    shown = table("", *board.checkpoints, right=range(1, len(board.checkpoints) + 1), title="accuracy")
+    rows = []
     for benchmark in board.benchmarks:
         cells = (board.results.get((benchmark, name)) for name in board.checkpoints)
-        shown.add_row(text(benchmark), *map(whole_accuracy, cells))
+        rows.append([benchmark, *map(whole_accuracy, cells)])
     console = screen()
-    console.print(shown)
+    for shown in parts(["", *board.checkpoints], rows, "accuracy", console):
+        console.print(shown)
     for reason in board.unofficial:
         console.print(text(reason))
 
 
 def _draw(comparison: Comparison, flips: int) -> None:
-    from callwright.commands.terminal import percent, screen, table, text
+    from callwright.commands.terminal import parts, percent, screen, text
     from callwright_plugins.report.comparing.texts import chance, difference
 
     title = f"{comparison.second.name} against {comparison.first.name} on {comparison.first.benchmark}"
-    shown = table("", "tasks", "before", "after", "points", "flips", "p", right=range(1, 7), title=title)
+    rows: list[Sequence[str] | None] = []
     for groups in (*(some for keys, some in comparison.tables.items() if keys), [comparison.whole]):
-        shown.add_section()
+        rows.append(None)
         for one in groups:
             counts = str(one.difference.n), percent(one.first), percent(one.second)
-            shown.add_row(text(one.name), *counts, difference(one), f"+{one.gained} -{one.lost}", chance(one.p))
+            rows.append((one.name, *counts, difference(one), f"+{one.gained} -{one.lost}", chance(one.p)))
     console = screen()
-    console.print(shown)
+    for shown in parts(["", "tasks", "before", "after", "points", "flips", "p"], rows, title, console):
+        console.print(shown)
     for remark in comparison.remarks:
         console.print(text(f"not the same: {remark}" if ": " in remark else remark))
     for flip in comparison.flips[:flips]:

@@ -201,3 +201,12 @@ def test_the_corpus_of_a_run_is_made_as_its_recipe_says(tmp_path: Path) -> None:
         assert sampler._stated("toolworld-mini-v1") == {"train_size": 7}  # type: ignore[attr-defined]
         assert sampler._stated("village-v1") == {}  # type: ignore[attr-defined]
         assert sampler._compact() is not None  # type: ignore[attr-defined]
+
+
+def test_answers_that_fill_the_context_are_not_said_to_need_more_tokens(trained: tuple[Pipeline, Run]) -> None:
+    pipeline, run = trained
+    for most, cut in ((1_000_000, "context"), (3, "tokens")):
+        sampler = pipeline.registry.create("sampler", "local-model", model=str(run.path), max_new_tokens=most)
+        verdicts = evaluate(pipeline, pipeline.tasks("evaluation")[:1], sampler)
+        assert {verdict.cut for verdict in verdicts} == {cut}
+        assert all(verdict.cut_at for verdict in verdicts)
