@@ -191,7 +191,7 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             "the format",
             "conversations as ShareGPT has them",
             _one("log_formats", "log format"),
-            ("callwright score conversations.jsonl --format zebra -o scored.jsonl",),
+            ("callwright import conversations.jsonl --format zebra -o rows.jsonl",),
             ("import json", "from pathlib import Path"),
             example=("conversations.jsonl", _CONVERSATION),
         ),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import callwright as cw
+import callwright.machines.command_folder as common
 from callwright.errors import ComponentError, DataError
 from callwright.tools.schema_dialects import inline_definitions
 from callwright.tools.spec import ToolSpec
@@ -102,6 +103,13 @@ def test_pages_without_end_have_one(wrap: Wrap) -> None:
     assert len(wrap(SERVER, "endless").tools) == 200
 
 
+@pytest.fixture
+def new_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As a command that has said nothing yet: warnings are said once a command, and all tests here are one."""
+    monkeypatch.setenv(common.FOLDER, str(tmp_path / "command"))
+
+
+@pytest.mark.usefixtures("new_command")
 def test_a_tool_whose_schema_is_none_is_left_out(wrap: Wrap, caplog: pytest.LogCaptureFixture) -> None:
     environment = wrap(SERVER, "badschema")
     environment.start()
@@ -114,6 +122,7 @@ def test_a_tool_whose_schema_is_none_is_left_out(wrap: Wrap, caplog: pytest.LogC
     assert session.call("bad", {"x": 1}).kind == "unknown_tool"
 
 
+@pytest.mark.usefixtures("new_command")
 def test_tools_that_the_protocol_does_not_allow_are_left_out(wrap: Wrap, caplog: pytest.LogCaptureFixture) -> None:
     environment = wrap(SERVER, "nameless")
     environment.start()
@@ -125,6 +134,7 @@ def test_tools_that_the_protocol_does_not_allow_are_left_out(wrap: Wrap, caplog:
     ]
 
 
+@pytest.mark.usefixtures("new_command")
 def test_nothing_is_said_of_a_broken_tool_that_is_hidden(wrap: Wrap, caplog: pytest.LogCaptureFixture) -> None:
     for mode in ("noobject", "badschema"):
         environment = wrap(SERVER, mode, hide=["bad"])
