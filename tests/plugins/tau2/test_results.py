@@ -66,7 +66,8 @@ def judge(tmp_path: Path) -> Callable[..., Result]:
     app = App(registry=cw.default_registry())
 
     def judged(answers: Path, *words: str) -> Result:
-        given = ["benchmark", "judge", "tau2-mock", str(answers), "-o", str(tmp_path / "out.jsonl"), *words]
+        given = ["benchmark", "judge", "tau2-mock", str(answers), "--overwrite"]
+        given += ["-o", str(tmp_path / "out.jsonl"), *words]
         return CliRunner().invoke(cli, given, obj=app, catch_exceptions=False)
 
     return judged

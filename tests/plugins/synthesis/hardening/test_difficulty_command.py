@@ -30,6 +30,7 @@ name = "talks"
 [synthesis]
 environments = ["video_meeting"]
 count = 14
+seed = 1
 
 [synthesis.synthesizer]
 name = "grounded"
