@@ -16,7 +16,7 @@ from callwright.commands import options
 from callwright.commands.app import App
 from callwright.commands.bars import Bars, bars_for_bytes
 from callwright.commands.failures import Stopped
-from callwright.commands.jsonl import RowFile, chunks_of, is_same_file, own_stdout
+from callwright.commands.jsonl import RowFile, chunks_of, own_stdout
 from callwright.commands.options import ComponentName
 from callwright.commands.outputs.unfinished import UnfinishedOutput
 from callwright.commands.pace import Pace
@@ -133,8 +133,9 @@ def score(
     keys = options.corpus_keys(data, corpus_options)
     if corpus is None and keys:
         raise click.UsageError("--data and --corpus-option are a corpus' options: name it with --corpus")
-    if output and is_same_file(source, output):
+    if output and options.is_same_file(source, output):
         raise click.UsageError(f"IN and OUT are the same file: {output}")
+    options.refuse_inputs(output, tools, truths)
     if log_format is not None:
         if workers > 1:
             raise click.UsageError("logs are scored by one worker: leave --workers out, or split the file")

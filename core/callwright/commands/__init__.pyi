@@ -10,7 +10,6 @@ from callwright.commands.jsonl import BadRow as BadRow
 from callwright.commands.jsonl import RowFile as RowFile
 from callwright.commands.jsonl import RowSink as RowSink
 from callwright.commands.jsonl import chunks_of as chunks_of
-from callwright.commands.jsonl import is_same_file as is_same_file
 from callwright.commands.options import ComponentName as ComponentName
 from callwright.commands.options import PluginName as PluginName
 from callwright.commands.options import RecipeName as RecipeName
@@ -20,6 +19,7 @@ from callwright.commands.options import data_option as data_option
 from callwright.commands.options import executor_name as executor_name
 from callwright.commands.options import executor_options as executor_options
 from callwright.commands.options import ir_option as ir_option
+from callwright.commands.options import is_same_file as is_same_file
 from callwright.commands.options import json_option as json_option
 from callwright.commands.options import key_values as key_values
 from callwright.commands.options import recipe_settings as recipe_settings

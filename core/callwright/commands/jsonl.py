@@ -266,14 +266,6 @@ def own_stdout() -> Iterator[IO[str]]:
             os.close(descriptor)
 
 
-def is_same_file(source: str, target: str) -> bool:
-    """Whether two names are one file, which would be emptied before it is read."""
-    try:
-        return source != "-" and target != "-" and Path(source).samefile(target)
-    except OSError:
-        return False
-
-
 def chunks_of(rows: RowFile, size: int | Callable[[], int] = ROWS) -> Iterator[list[tuple[int, dict[str, Any] | str]]]:
     """Rows of a file in parts of ``size``, each row with its line number; a text in its place says what is wrong.
 

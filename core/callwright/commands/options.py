@@ -278,9 +278,16 @@ def refuse_inputs(output: str | Path | None, *inputs: str | Path | None) -> None
     Raises :class:`callwright.UsageError`.
     """
     for one in inputs:
-        both = output is not None and one is not None and Path(one).exists() and Path(output).exists()
-        if both and Path(str(one)).samefile(str(output)):
+        if output is not None and one is not None and is_same_file(one, output):
             raise UsageError(f"{output} is what this command reads: write to another file")
+
+
+def is_same_file(source: str | Path, target: str | Path) -> bool:
+    """Whether two names are one file, which would be emptied before it is read."""
+    try:
+        return str(source) != "-" and str(target) != "-" and Path(source).samefile(target)
+    except OSError:
+        return False
 
 
 def refuse_what_is_no_page(page: Path | None) -> None:

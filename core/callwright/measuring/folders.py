@@ -65,6 +65,11 @@ class Evaluated:
             return row
 
 
+def inner_evaluations(path: Path) -> list[str]:
+    """The names of evaluations inside of a folder, as that of a suite has them."""
+    return sorted(one.parent.name for one in path.glob(f"*/{SETTINGS}"))
+
+
 def read_evaluated(path: Path, name: str | None = None) -> Evaluated:
     """Read an evaluation folder. A torn last line of one that was stopped is left out.
 
@@ -77,7 +82,7 @@ def read_evaluated(path: Path, name: str | None = None) -> Evaluated:
             raise DataError(
                 f"{path} is a run, no evaluation: evaluate its model into a folder of its own (evaluate -o)"
             )
-        if inner := sorted(one.parent.name for one in path.glob(f"*/{SETTINGS}")):
+        if inner := inner_evaluations(path):
             which = f"{path / inner[0]}, for one" if len(inner) > 1 else f"{path / inner[0]}"
             raise DataError(f"{path} is no evaluation, and has some in it: name {which} ({', '.join(inner)})")
         raise DataError(

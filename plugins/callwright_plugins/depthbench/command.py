@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from callwright.commands.options import ComponentName, refuse_existing, replace_option
+from callwright.commands.options import ComponentName, refuse_existing, refuse_inputs, replace_option
 from callwright.plugins import Registry
 from callwright_plugins.depthbench import NAME, NAME_1_1
 
@@ -95,6 +95,7 @@ def import_(obj: object, source: Path, output: Path, form: str, overwrite: bool,
     from callwright_plugins.depthbench.corpus import read_task
     from callwright_plugins.depthbench.exchange import read
 
+    refuse_inputs(output, source)
     refuse_existing(output, overwrite=overwrite)
     registry = _registry(obj)
     environment = registry.create("environment", NAME)

@@ -100,6 +100,7 @@ def import_(
     training, and counted.
     """
     kind = _kind(atif=atif, otel=otel, sft=sft, pairs=pairs)
+    options.refuse_inputs(output, source, tools, truths)
     if output != "-" and Path(output).exists() and not overwrite:
         raise UsageError(f"{output} is there already: name another file, or replace it with --overwrite")
     if kind in ("sft", "pairs", "otel") and reward is None:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from callwright.errors import CallwrightError, DataError, near_path
+from callwright.measuring.folders import inner_evaluations
 from callwright.measuring.rows import verdict_of
 from callwright.training.ledger.row_digests import DigestedRows
 from callwright.training.run_folder import Run
@@ -39,7 +40,7 @@ def read_evaluation(run: Run) -> RunData:
         raise DataError(f"there is no folder {run.path}{near_path(run.path)}")
     if not (run.path / SETTINGS).is_file():
         missing = f"it has no recipe.toml; nor an evaluation: it has no {SETTINGS}"
-        if inner := sorted(one.parent.name for one in run.path.glob(f"*/{SETTINGS}")):
+        if inner := inner_evaluations(run.path):
             raise DataError(f"{run.path} is not a run folder: {missing}. It has evaluations in it: {', '.join(inner)}")
         raise DataError(f"{run.path} is not a run folder: {missing}{near_path(run.path)}")
     data = RunData(run.path, "")

@@ -77,6 +77,29 @@ def test_rollouts_are_not_replaced_by_the_lab(invoke: Callable[..., Result], tmp
     refused(invoke(*words), rows, rows.read_bytes(), "is what this command reads")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("import", "mine.jsonl"),
+        ("import", "logs.jsonl", "--truths", "mine.jsonl"),
+        ("score", "logs.jsonl", "--format", "openai", "--truths", "mine.jsonl"),
+        ("score", "logs.jsonl", "--format", "openai", "--tools", "mine.jsonl"),
+        ("corpus", "import", "mine.jsonl", "--format", "jsonl"),
+    ],
+)
+def test_what_is_read_stays_whatever_may_be_overwritten(
+    words: tuple[str, ...], invoke: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    talk = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+    for name in ("mine.jsonl", "logs.jsonl"):
+        (tmp_path / name).write_text(json.dumps({"messages": talk}) + "\n")
+    mine = tmp_path / "mine.jsonl"
+    done = invoke(*words, "-o", "mine.jsonl", "--overwrite")
+    refused(done, mine, mine.read_bytes(), "is what this command reads")
+    assert mine.stat().st_size
+
+
 def test_a_folder_of_evaluations_is_told_from_one(invoke: Callable[..., Result], tmp_path: Path) -> None:
     for name in ("nestful", "bfcl"):
         (tmp_path / name).mkdir()
