@@ -116,17 +116,23 @@ def parts(heads: Sequence[str], rows: Sequence[Sequence[str] | None], title: str
                 shown.add_row(*(text(row[at]) for at in (0, *columns)))
         return shown
 
+    def narrowest(columns: Sequence[int]) -> int:
+        # Not the least width that rich knows: that is as if figures were parted at their spaces.
+        shown = made(columns, broken)
+        shown.columns[0].max_width = least
+        return console.measure(shown, options=console.options.update(width=_WIDEST)).maximum
+
     left = [*range(1, len(heads))]
-    if not left or fits(whole := made(left, heads), console):
-        return [whole if left else made((), heads)]
+    whole = made(left, heads)
+    if left and not fits(whole, console):
+        whole.padding = (0, 1, 0, 0)  # columns stand closer before any is taken away
+    if not left or fits(whole, console):
+        return [whole]
     broken = [heads[0], *(head.replace(" ", "\n") for head in heads[1:])]
-    found, wide = [], console.options.update(width=_WIDEST)
+    found = []
     while left:
         count = 1
-        while (
-            count < len(left)
-            and console.measure(made(left[: count + 1], broken), options=wide).minimum <= console.width
-        ):
+        while count < len(left) and narrowest(left[: count + 1]) <= console.width:
             count += 1
         found.append(made(left[:count], broken))
         left = left[count:]

@@ -94,3 +94,21 @@ def test_tables_of_many_figures_are_parted_between_columns_and_never_within_a_fi
     (whole,) = parts(heads[:4], [row and row[:4] for row in rows], "by depth", console)
     console.print(whole)
     assert "0-Step Acc   1-Step Acc   2-Step Acc" in capsys.readouterr().out
+
+
+def test_no_figure_is_cut_off_on_any_width(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    heads = ["", "tasks", "before", "after", "points", "flips", "p"]
+    figures = [
+        ["conjunctive", "6", "50.0%", "100.0%", "+50.0 [+0.0, +100.0]", "+3 -0", "0.251"],
+        ["mixed", "18", "0.0%", "99.9%", "+100.0 [+47.1, +100.0]", "+18 -0", "<0.001"],
+    ]
+    for width in range(40, 101):
+        monkeypatch.setenv("COLUMNS", str(width))
+        console = screen()
+        shown = parts(heads, [figures[0], None, figures[1]], "a title", console)
+        for one in shown:
+            console.print(one)
+        said = capsys.readouterr().out
+        assert all(len(line) <= width for line in said.splitlines())
+        assert all(cell in said for row in figures for cell in row), width
+        assert len(shown) == 1 or width < 80
