@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 
 import callwright as cw
 import callwright.machines.command_folder as common
@@ -104,9 +105,12 @@ def test_pages_without_end_have_one(wrap: Wrap) -> None:
 
 
 @pytest.fixture
-def new_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """As a command that has said nothing yet: warnings are said once a command, and all tests here are one."""
+def new_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """As a program that has said nothing yet, and whose log no earlier test of a command has set up."""
     monkeypatch.setenv(common.FOLDER, str(tmp_path / "command"))
+    structlog.reset_defaults()
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.mark.usefixtures("new_command")
