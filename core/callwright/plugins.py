@@ -10,6 +10,7 @@ import functools
 import importlib
 import pickle
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -520,7 +521,15 @@ def load_plugins(
     return registry
 
 
-@functools.cache
 def default_registry() -> Registry:
-    """The registry that the short functions of the package use (``callwright.reward``, ``callwright.corpus`` …)."""
-    return load_plugins()
+    """The registry that the short functions of the package use (``callwright.reward``, ``callwright.corpus`` …).
+
+    There is one in a process, whichever threads ask first: what is made with it may hold it weakly.
+    """
+    with _one_at_a_time:
+        return _loaded_once()
+
+
+# A cache alone does not keep a second thread from making another while the first is at it.
+_one_at_a_time: Final = threading.RLock()
+_loaded_once: Final = functools.cache(load_plugins)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import textwrap
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +15,7 @@ from typing import Any
 import pytest
 
 import callwright as cw
-from callwright import hookspecs
+from callwright import hookspecs, plugins
 from callwright.environments import FunctionEnvironment
 from callwright.errors import DataError, MissingExtra, NameClash, PluginError, UnknownName
 from callwright.pipeline import event_caller
@@ -613,6 +615,20 @@ def test_a_plugin_that_registers_a_name_twice_is_told_so() -> None:
     with pytest.raises(NameClash) as caught:
         registry_with(parsers=[upper(), upper()])
     assert str(caught.value) == "plugin 'mine' registers the parser 'upper' twice"
+
+
+def test_threads_that_ask_at_once_get_one_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second one would be dropped at once, with what was made of it and holds it weakly: users of tasks."""
+    monkeypatch.setattr(plugins, "_loaded_once", functools.cache(plugins.load_plugins))
+    at_once = threading.Barrier(4)
+
+    def asked(_number: int) -> cw.Registry:
+        at_once.wait()
+        return cw.default_registry()
+
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(asked, range(4)))
+    assert all(one is found[0] for one in found)
 
 
 def test_a_target_that_is_none_names_its_plugin() -> None:
