@@ -147,12 +147,13 @@ class RowSink:
         self._descriptor = -1
         self._regular = False
         self._new = False  # whether it was this sink that made the file
+        self._old = False  # whether the file still holds what was in it before
         self._kept = ExitStack()
         self._stdout: IO[str] = sys.stdout
         self._full = False  # what could not be written once is not tried again
 
     def __enter__(self) -> RowSink:
-        """Open the file and cut it off where it begins.
+        """Open the file and cut it off where it begins. What is replaced stays until there is something to write.
 
         Raises :class:`callwright.errors.RunError` if it cannot be written, and
         :class:`callwright.errors.MissingExtra` for Zstandard without its package.
@@ -165,13 +166,14 @@ class RowSink:
         packed(b"", self.target)
         begin = self._pending[1]
         try:
-            how = os.O_WRONLY | os.O_CREAT | (0 if begin else os.O_TRUNC)
+            how = os.O_WRONLY | os.O_CREAT
             try:
                 self._descriptor = os.open(self.target, how | os.O_EXCL, 0o666)
                 self._new = True
             except FileExistsError:
                 self._descriptor = os.open(self.target, how, 0o666)
             self._regular = stat.S_ISREG(os.fstat(self._descriptor).st_mode)
+            self._old = self._regular and not self._new and not begin
             if begin:
                 os.truncate(self._descriptor, begin)
         except OSError as error:
@@ -198,11 +200,14 @@ class RowSink:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Write what is held, also while an error or Ctrl-C is on its way out: nothing that was scored is lost.
 
-        After an error a new file that nothing was written to is not left behind, for the next command to trip over.
+        After an error a new file that nothing was written to is not left behind, for the next command to trip over,
+        and an old one that nothing was written to is what it was.
         """
         try:
             if not self._full:
                 self._flush()
+            if kind is None:
+                self._cut_old()
             if kind is not None and self._new and not os.fstat(self._descriptor).st_size:
                 with suppress(OSError):
                     Path(self.target).unlink()
@@ -210,6 +215,11 @@ class RowSink:
             self._kept.close()
             if self._descriptor >= 0:
                 os.close(self._descriptor)
+
+    def _cut_old(self) -> None:
+        if self._old:
+            os.truncate(self._descriptor, 0)
+            self._old = False
 
     def _flush(self) -> None:
         lines, begin = self._pending
@@ -222,6 +232,7 @@ class RowSink:
             return
         if data:
             data = packed(data, self.target)
+            self._cut_old()
         view = memoryview(data)
         try:
             if self._regular:

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 from attrs import define, field
+from click.core import ParameterSource
 
 from callwright.commands import options
 from callwright.commands.app import App
@@ -107,6 +108,8 @@ def import_(
         raise click.UsageError(f"--{kind} is of scored logs: name the reward with --recipe")
     if kind == "otel" and output.endswith(".parquet"):
         raise click.UsageError("--otel writes one document of OTLP, not rows: name a .json")
+    if reward is None and click.get_current_context().get_parameter_source("ir") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("--ir is the form that a reward reads calls in: name the reward with --recipe")
     keys = options.corpus_keys(data, corpus_options)
     logs = read_logs(app.registry, LogSource(source, form, tools, truths, format_options, corpus, keys))
     seen = _Seen(UnreadForms(app.registry, ir))

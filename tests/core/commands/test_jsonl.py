@@ -199,6 +199,29 @@ def test_a_new_file_without_a_row_does_not_stay_after_an_error(tmp_path: Path) -
     assert sorted(one.name for one in tmp_path.iterdir()) == ["empty.jsonl", "there.jsonl"]
 
 
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.jsonl.gz"])
+def test_what_is_replaced_stays_until_there_is_a_row(tmp_path: Path, name: str) -> None:
+    target = tmp_path / name
+
+    def replace(*lines: str) -> None:
+        with RowSink(str(target)) as sink:
+            for line in lines:
+                sink.write(line)
+            raise DataError("the next row is none")
+
+    _write(target, ["old, and longer than what comes\n"])
+    before = target.read_bytes()
+    with pytest.raises(DataError):
+        replace()
+    assert target.read_bytes() == before
+    with pytest.raises(DataError):
+        replace("new\n")
+    opened = gzip.decompress if name.endswith(".gz") else bytes
+    assert opened(target.read_bytes()) == b"new\n"
+    _write(target, [])
+    assert target.read_bytes() == b""
+
+
 def test_rows_in_parts(tmp_path: Path) -> None:
     source = tmp_path / "in.jsonl"
     source.write_text('{"a": 1}\n\nnonsense\n{"b": 2}\n')

@@ -109,6 +109,12 @@ def test_a_log_is_imported_and_scored_as_it_was(run: Any, truths: Path, tmp_path
     assert run("import", FILES / "langsmith.jsonl", "-o", ours)[0] == 2
     assert run("import", FILES / "langsmith.jsonl", "-o", ours, "--overwrite")[0] == 0
     assert run("import", FILES / "langsmith.jsonl", "--sft", "-o", tmp_path / "x")[0] == 2
+    kept = ours.read_bytes()
+    status, _, said = run("import", FILES / "langsmith.jsonl", "--ir", "json", "-o", tmp_path / "x")
+    assert (status, "name the reward with --recipe" in said) == (2, True)
+    (tmp_path / "bad.jsonl").write_text('{"messages": 1}\n', encoding="utf-8")
+    assert run("import", tmp_path / "bad.jsonl", "--format", "openai", "-o", ours, "--overwrite")[0] == 2
+    assert ours.read_bytes() == kept
 
 
 @pytest.mark.parametrize("name", ["openai.jsonl", "otel.jsonl", "langchain.jsonl", "inspect.eval", "responses.jsonl"])
