@@ -224,6 +224,32 @@ def test_check_warns_of_parameters_that_only_a_docstring_has(tmp_path: Path, mon
     assert "error" not in {level for level, _, _ in found}
 
 
+WITHOUT_RENDER = """
+import callwright as cw
+
+class Half:
+    name = "half"
+    instructions = "write a call"
+
+    def parse(self, text, tools=None):
+        return cw.Program(())
+
+@cw.hookimpl
+def callwright_parsers():
+    yield cw.Lazy("half", "without_render:Half", summary="half a parser")
+"""
+
+
+def test_what_fails_many_checks_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "without_render.py").write_text(WITHOUT_RENDER)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    registry = load_plugins(extra={"without_render": importlib.import_module("without_render")}, entry_points=False)
+    found = [message for level, _, message in findings(registry, "without_render") if level == "error"]
+    (told,) = (message for message in found if "no attribute 'render'" in message)
+    assert "(the same in check_" in told
+    assert "check_round_trip" in told
+
+
 @pytest.mark.parametrize(
     ("text", "what", "message"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
+import re
 import select
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -36,6 +37,7 @@ _NAMED: Final = frozenset(
 #: Where the checks of the kit tell what they are at.
 _PROGRESS: Final = "callwright.testing.services.progress"
 
+_AN_ERROR: Final = re.compile(r"\b(?=[A-Za-z]+(?:Error|Exception): )")
 _NO_END: Final = "What a plugin runs returns or raises; it must not end the process"
 
 
@@ -371,9 +373,14 @@ def _check_without_network(
         return
     results = tuple(kit.run_checks(kind, made, expected_failures=how.expected.get(what), again=how.again))
     failed = [one for one in results if one.level == "failed"]
+    alike: dict[str, list[CheckResult]] = {}
     for one in failed:
-        message = " ".join(f"{one.name}: {one.message}".split())
-        yield PluginFinding("error", lazy.plugin, what, message, results if one is failed[0] else ())
+        alike.setdefault(_cause(one.message), []).append(one)
+    for first, *others in alike.values():
+        message = " ".join(f"{first.name}: {first.message}".split())
+        if others:
+            message += f" (the same in {', '.join(one.name for one in others)})"
+        yield PluginFinding("error", lazy.plugin, what, message, results if first is failed[0] else ())
     if failed:
         return
     skipped = "; ".join(dict.fromkeys(one.message for one in results if one.level == "skipped"))
@@ -381,6 +388,11 @@ def _check_without_network(
         yield PluginFinding("skipped", lazy.plugin, what, skipped, results)
     else:
         yield PluginFinding("ok", lazy.plugin, what, "on its stand-in" if lazy.stand_in else "", results)
+
+
+def _cause(message: str) -> str:
+    """The error inside of what a check says, up to the advice: one lost method fails a dozen checks."""
+    return _AN_ERROR.split(message)[-1].partition("; ")[0]
 
 
 def _misdescribed(kind: str, made: Any) -> Iterator[str]:
