@@ -244,3 +244,7 @@ def test_an_evaluation_counts_its_calls_by_tool(make_run: MakeRun) -> None:
     (page,) = fewer_calls(read_run(Run(run)), "verdicts.jsonl")
     assert "<b>50%</b> of 2 right answers" in page
     assert "callwright lab DIR/verdicts.jsonl --corpus NAME" in page
+    data = read_run(Run(run))
+    data.recipe["benchmark"] = {"name": "bfcl-v3"}
+    (page,) = fewer_calls(data, "verdicts.jsonl")
+    assert "these files do not say." in page

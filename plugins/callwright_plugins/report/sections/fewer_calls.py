@@ -59,9 +59,11 @@ def fewer_calls(data: RunData, name: str) -> Iterator[str]:
     if fewer:
         body += f'<table class="plain"><tbody>{lines}</tbody></table>'
     again = "callwright lab DIR" if name == ROLLOUTS else f"callwright lab DIR/{VERDICTS} --corpus NAME"
+    # The tasks of a benchmark are those of no corpus that the lab could be given.
+    ask = "" if data.recipe.get("benchmark") else f": <code>{safe(again)}</code>"
     of = "the rollouts that the run kept" if name == ROLLOUTS else "the completions"
     lead = (
         f"Of {of}, tasks of two calls and more, by depth. An answer is judged by its value, so a call with memorised "
-        f"literals can be right. Which literals stand for results, these files do not say: <code>{safe(again)}</code>."
+        f"literals can be right. Which literals stand for results, these files do not say{ask}."
     )
     yield section("Fewer calls", body, lead=lead, key="fewer-calls")
