@@ -415,10 +415,11 @@ def joined(first: Shape, second: Shape, at: int, needed: frozenset[str] = frozen
                     for name in theirs.keys() & ours.keys():
                         written.setdefault(theirs[name], ours[name])
             continue
-        moved = _moved(dict(step.arguments), places, entities, second.variables, variables)
+        # Texts first: what an entity of theirs is in our shape may be a text whose blanks are ours already.
+        texts = _rewritten(dict(step.arguments), written, second.blanks, blanks)
+        moved = _moved(texts, places, entities, second.variables, variables)
         if moved is None:
             return None
-        moved = _rewritten(moved, written, second.blanks, blanks)
         places[place] = len(steps)
         steps.append(Step(step.tool, moved))
     world = first.world if first.world == second.world else ("", -1)

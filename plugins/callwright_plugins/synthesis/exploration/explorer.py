@@ -19,7 +19,17 @@ from typing import Any, Final
 
 from attrs import define, field, frozen
 
-from callwright.environments.protocol import Briefs, Environment, Outcome, OutOfProcess, Suggests, TellsTime, declares
+from callwright.capability import has
+from callwright.environments.protocol import (
+    Briefs,
+    Environment,
+    Outcome,
+    OutOfProcess,
+    Suggests,
+    TellsGoalState,
+    TellsTime,
+    declares,
+)
 from callwright.language.program import Call
 from callwright.training.reporter import SILENT, Reporter
 from callwright_plugins.synthesis.exploration.drawing import Drawer, shared_values
@@ -29,7 +39,7 @@ from callwright_plugins.synthesis.exploration.states import Failed, Laboratory, 
 from callwright_plugins.synthesis.exploration.values import Bank, Key, Memory, key_of, leaves, names_something
 
 _DEEPEST_STATE: Final = 8
-#: Of a server, after so many calls nothing is made again at once: each call there costs those before it, too.
+#: Where nobody tells states apart, after so many calls nothing is made again at once: each costs those before it, too.
 _RETURNED: Final = 2
 _MOST_STATES: Final = 600
 _STATES_A_TOOL: Final = 14
@@ -130,6 +140,9 @@ class Explorer:
         self.rng = Random(f"explore/{self.environment.name}/{scenario}/{seed}")
         self.world = World(scenario, seed)
         lab = self.lab = Laboratory(self.environment, scenario, seed, calls, reporter)
+        #: Whether nobody tells states apart, as with a server that has no place of its own to look at: there every call
+        #: that may have changed something leads to another state.
+        self.blind = self.elsewhere and not has(lab.first, TellsGoalState)
         try:
             self.world.now = _now(self.environment, lab)
             self.drawer.begin(self.rng, self.world.now)
@@ -191,10 +204,8 @@ class Explorer:
             self._ask_around()
 
     def _again(self, state: State, tool: str) -> bool:
-        """Whether a tool of a server was called twice in a row already: where nobody tells states apart, every call
-        that may have changed something leads to another one, and none of them is news.
-        """
-        return self.elsewhere and [call.tool for call in state.path[-2:]] == [tool, tool]
+        """Whether a tool was called twice in a row already where nobody tells states apart: another is no news."""
+        return self.blind and [call.tool for call in state.path[-2:]] == [tool, tool]
 
     def _some_tool(self) -> str:
         reached = self.world.successes
@@ -206,7 +217,7 @@ class Explorer:
 
     def _some_state(self, tool: str) -> State:
         states, rng = self.states, self.rng
-        if len(states) == 1 or (self.elsewhere and rng.random() < 0.5):
+        if len(states) == 1 or (self.blind and rng.random() < 0.5):
             return states[0]
         if tool and rng.random() < 0.6:
             held = [place for place in self.drawer.wants(tool) if place in self.holding]
@@ -389,7 +400,7 @@ class Explorer:
             return Reached(outcome, child, kept=True)
         self.led[call.tool] = led + 1
         self.keep(child)
-        if not self.elsewhere or len(child.path) <= _RETURNED:
+        if not self.blind or len(child.path) <= _RETURNED:
             self._return(child, state)
         return Reached(outcome, child)
 
@@ -417,7 +428,7 @@ class Explorer:
         done = list(parent.executed.items())
         for tool, (arguments, kind) in self.rng.sample(done, min(8, len(done))):
             if self.elsewhere and tool == child.path[-1].tool:
-                continue  # where nobody tells states apart, it would lead to another one for ever
+                continue  # each call there costs those before it, and where nobody tells states apart it never ends
             again = self._make(child, Call(len(child.path), tool, arguments))
             if kind == "empty" and again.outcome.kind == "ok":
                 self._note_turn(parent, child.path[-1], tool, Failed(arguments, ""), "empty", "ok")

@@ -12,6 +12,8 @@ from attrs import evolve
 from tests.plugins.synthesis.depot import Far, depot
 
 from callwright.capability import has
+from callwright.environments.knowledge.suggestions import Gap
+from callwright.environments.knowledge.suggestions import Template as Suggested
 from callwright.environments.protocol import TellsGoalState
 from callwright.language.program import Call
 from callwright.plugins import default_registry
@@ -22,11 +24,15 @@ from callwright_plugins.synthesis.blueprints.inventing import invented_number, i
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge, known
 from callwright_plugins.synthesis.blueprints.repertoire import Repertoire, _World
 from callwright_plugins.synthesis.blueprints.shapes import (
+    Blank,
     Entity,
     Free,
     FromResult,
     Shape,
     Shaper,
+    Step,
+    Variable,
+    Written,
     _is_unspoken,
     _spoken,
     joined,
@@ -95,6 +101,37 @@ def test_chains_are_edges_joined_where_one_ends_and_the_other_begins(repertoire:
     assert both is not None
     assert both.tools == ("open_gate", "close_gate", "open_gate")
     assert joined(first, shape_of(repertoire, "sign_in", "fetch_parcel"), len(first.steps) - 1) is None
+
+
+def test_what_a_text_of_one_shape_is_in_another_keeps_its_blanks() -> None:
+    """An entity of the second shape is a suggested text of the first: its blanks are those of the first already."""
+    text = Suggested("put", "text", "{name} {word}")
+    noted = Suggested("look", "note", "{word}")
+    names, words = Gap(any_of=("Ada", "Bo")), Gap(any_of=("one", "two"))
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    first = Shape(
+        (Step("put", {"text": Written(text, (("name", 0), ("word", 1)))}),),
+        (),
+        "ok",
+        "",
+        now,
+        blanks=(Blank(names, "Ada"), Blank(words, "one")),
+    )
+    told = Variable((Place("result", "put", "text"),), "Ada one")
+    second = Shape(
+        (Step("put", {"text": Entity(0)}), Step("look", {"text": Entity(0), "note": Written(noted, (("word", 0),))})),
+        (told,),
+        "ok",
+        "",
+        now,
+        source=0,
+        blanks=(Blank(words, "two"),),
+    )
+    both = joined(first, second, 0)
+    assert both is not None
+    assert both.steps[1].arguments["text"] == first.steps[0].arguments["text"]
+    assert both.steps[1].arguments["note"] == Written(noted, (("word", 2),))
+    assert [blank.value for blank in both.blanks] == ["Ada", "one", "two"]
 
 
 def test_a_sample_is_compact_and_about_what_a_chain_is_about(repertoire: Repertoire) -> None:
