@@ -32,7 +32,7 @@ def run_parts() -> None:
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
             try:
                 if kind == "python":
-                    exec(compile(part, "page", "exec"), names)
+                    exec(compile(part, "page", "exec", dont_inherit=True), names)  # without our __future__
                 else:
                     from callwright.cli.root import root
 
