@@ -19,7 +19,9 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import pytest
@@ -79,29 +81,9 @@ PAGES = [
     pytest.param("docs/train-on-my-server.md", marks=pytest.mark.slow),
     pytest.param("docs/tutorial.md", marks=pytest.mark.slow),
 ]
-#: Runs the parts of a page one after the other in one interpreter and writes down what each printed.
-_RUNNER = """
-import contextlib, io, json, sys, traceback
-from pathlib import Path
-
-results, names = [], {"__name__": "page"}
-for kind, part in json.loads(Path("_parts.json").read_text(encoding="utf-8")):
-    printed, status = io.StringIO(), 0
-    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-        try:
-            if kind == "python":
-                exec(compile(part, "page", "exec"), names)
-            else:
-                from callwright.cli.root import root
-                root.main(part, prog_name="callwright")
-        except SystemExit as end:
-            status = end.code or 0
-        except BaseException:
-            traceback.print_exc()
-            status = -1
-    results.append((status, printed.getvalue()))
-Path("_results.json").write_text(json.dumps(results), encoding="utf-8")
-"""
+#: Pages that train, or load a model: they run in copies of one process that has torch and transformers.
+TRAINING = ["docs/episodes.md", "docs/grid.md", "docs/trl.md", "docs/train-on-my-server.md", "docs/tutorial.md"]
+_PROGRAM = Path(__file__).with_name("page_process.py")
 
 
 @frozen
@@ -170,19 +152,67 @@ def matches(expected: str, found: str) -> bool:
     return re.fullmatch(pattern, came, re.DOTALL) is not None
 
 
+def environment() -> dict[str, str]:
+    """The variables of a process in which pages run."""
+    # Where ``callwright`` is installed: a page may start it as a server.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    return {**os.environ, "COLUMNS": "100", "OMP_NUM_THREADS": "1", "PYTHONPATH": ".", "PATH": path}
+
+
+@pytest.fixture(scope="module")
+def prepared() -> Iterator[Callable[[Path], tuple[int, str]]]:
+    """Runs the page of a folder in a copy of a process that has imported what training takes long to import."""
+    started: list[subprocess.Popen[str]] = []
+    with TemporaryFile("w+", encoding="utf-8") as errors:
+
+        def run(folder: Path) -> tuple[int, str]:
+            if not started:
+                started.append(
+                    subprocess.Popen(
+                        [sys.executable, str(_PROGRAM), "--prepared"],
+                        stdin=subprocess.PIPE,
+                        stdout=subprocess.PIPE,
+                        stderr=errors,
+                        text=True,
+                        env=environment(),
+                    )
+                )
+            process = started[0]
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(f"{folder}\n")
+            process.stdin.flush()
+            status = process.stdout.readline()
+            errors.seek(0)
+            said = errors.read()
+            assert status, said
+            return int(status), said
+
+        yield run
+        for process in started:
+            process.communicate()
+            assert process.returncode == 0
+
+
+def run_fresh(folder: Path) -> tuple[int, str]:
+    """Run the page of a folder in a process that has imported nothing."""
+    done = subprocess.run(
+        [sys.executable, str(_PROGRAM)], cwd=folder, capture_output=True, text=True, env=environment()
+    )
+    return done.returncode, done.stderr
+
+
 @pytest.mark.parametrize("name", PAGES)
-def test_the_code_of_the_page_does_what_the_page_says(page: Any, name: str, tmp_path: Path) -> None:
+def test_the_code_of_the_page_does_what_the_page_says(
+    page: Any, name: str, tmp_path: Path, prepared: Callable[[Path], tuple[int, str]]
+) -> None:
     one = page(name)
     write_files(one, tmp_path)
     todo = parts(one)
     assert todo, f"{name} has no code to run"
     (tmp_path / "_parts.json").write_text(json.dumps([(part.kind, part.content) for part in todo]), encoding="utf-8")
-    environment = {**os.environ, "COLUMNS": "100", "OMP_NUM_THREADS": "1", "PYTHONPATH": "."}
-    # Where ``callwright`` is installed: a page may start it as a server.
-    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    command = [sys.executable, "-c", _RUNNER]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
+    status, said = prepared(tmp_path) if name in TRAINING else run_fresh(tmp_path)
+    assert status == 0, said
     results = json.loads((tmp_path / "_results.json").read_text(encoding="utf-8"))
     for part, (status, printed) in zip(todo, results, strict=True):
         where = f"{name}:{part.line}: {part.content}"
