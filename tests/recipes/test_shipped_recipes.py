@@ -473,8 +473,9 @@ def test_the_twin_on_the_cpu_runs_to_its_end(name: str, tmp_path: Path, registry
         "trainer.steps=2",
         "trainer.evaluate_every=1",
         "trainer.evaluation_tasks=2",
-        "trainer.warm_start.steps=30",
-        "trainer.warm_start.count=200",
+        "trainer.prompts=4",
+        "trainer.warm_start.steps=10",
+        "trainer.warm_start.count=60",
         "corpus.train_size=60",
         "corpus.evaluation_size=2",
     ]
@@ -483,7 +484,7 @@ def test_the_twin_on_the_cpu_runs_to_its_end(name: str, tmp_path: Path, registry
     except MissingExtra as error:
         pytest.skip(str(error))
     metrics = run.rows("metrics.jsonl")
-    loaded = load_recipe(name)
+    loaded = load_recipe(name, short)
     expected = loaded.recipe.trainer.options["prompts"] * loaded.recipe.trainer.options["group"]
     assert [row["step"] for row in metrics] == [1, 2]
     for row in metrics:

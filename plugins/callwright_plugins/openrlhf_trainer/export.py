@@ -13,7 +13,8 @@ import os
 import random
 import sys
 from collections.abc import Iterator, Sequence
-from functools import partial
+from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -42,9 +43,13 @@ def export(folder: Path, tokenizer: Any = None, ends: Sequence[int] | None = Non
     form = prompt_form(configuration)
     renderer = make_renderer(pipeline, configuration, tokenizer, form, ends)
     corpus = pipeline.recipe.recipe.corpus
-    made = partial(all_prompts, renderer, config=config, form=form, ends=ends)
-    rendered = list(made(corpus.train, range(len(pipeline.tasks(corpus.train)))))
-    train = [prompt for prompt in rendered if prompt is not None]
+    places = range(len(pipeline.tasks(corpus.train)))
+    depths = [task.depth for task in pipeline.tasks(corpus.evaluation)]
+    wanted = [(corpus.train, places), (corpus.evaluation, per_depth(depths, configuration.evaluation_tasks))]
+    with closing(all_prompts(renderer, wanted, config=config, form=form, ends=ends)) as prompts:
+        rendered = list(islice(prompts, len(places)))
+        train = [prompt for prompt in rendered if prompt is not None]
+        chosen = list(prompts) if train else []
     too_long = len(rendered) - len(train)
     if not train:
         raise DataError(
@@ -65,8 +70,6 @@ def export(folder: Path, tokenizer: Any = None, ends: Sequence[int] | None = Non
         for row, prompt in enumerate(drawn)
     )
     count = _write(folder / "train.jsonl", lines)
-    depths = [task.depth for task in pipeline.tasks(corpus.evaluation)]
-    chosen = list(made(corpus.evaluation, per_depth(depths, configuration.evaluation_tasks)))
     measured = [prompt for prompt in chosen if prompt is not None]
     evaluated = _write(
         folder / "evaluation.jsonl",

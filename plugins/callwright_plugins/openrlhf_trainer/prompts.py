@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -82,15 +82,20 @@ def make_renderer(
 
 
 def all_prompts(
-    renderer: Renderer, split: str, places: Sequence[int], *, config: Path | None, form: str, ends: Sequence[int]
-) -> Iterator[Prompt | None]:
-    """The prompts of these tasks, in order.
+    renderer: Renderer,
+    wanted: Sequence[tuple[str, Sequence[int]]],
+    *,
+    config: Path | None,
+    form: str,
+    ends: Sequence[int],
+) -> Generator[Prompt | None, None, None]:
+    """The prompts of the tasks at these places of these splits, in order.
 
-    By ``renderer``, or, where they are many, by processes that make their own of the configuration ``config``. The
-    result is the same.
+    By ``renderer``, or, where they are many, by processes that make their own of the configuration ``config``, once
+    for all splits. The result is the same.
     """
-    chunks = [(split, places[at : at + BATCH]) for at in range(0, len(places), BATCH)]
-    workers = min(_processors(), MOST_PROCESSES, len(places) // A_PROCESS)
+    chunks = [(split, places[at : at + BATCH]) for split, places in wanted for at in range(0, len(places), BATCH)]
+    workers = min(_processors(), MOST_PROCESSES, sum(len(places) for _, places in wanted) // A_PROCESS)
     if config is None or workers < 2:
         for chunk in chunks:
             yield from renderer.prompts(*chunk)

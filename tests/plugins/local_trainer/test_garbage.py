@@ -14,7 +14,7 @@ from callwright_plugins.local_trainer.garbage import imports_set_apart
 def collector() -> Iterator[None]:
     gc.unfreeze()
     yield
-    gc.unfreeze()
+    gc.freeze()  # all the other tests, too, which would be looked through when this module ends
     gc.enable()
 
 

@@ -183,6 +183,16 @@ if __name__ == "__main__":
     train(args)
 """
 
+#: Read by the stand-in's interpreter as it starts. Tokenizers need no torch, but transformers imports it where it is
+#: found, which takes longer than the rest of an export; the run with the real tokenizer has the real thing.
+WITHOUT_TORCH = """
+import os
+import sys
+
+if os.environ.get("STAND_IN") != "transformers":
+    sys.modules["torch"] = None
+"""
+
 
 #: Takes the place of Ray's command: a job runs on when its client ends, and ``stop`` ends it with its processes.
 RAY = """
@@ -231,6 +241,7 @@ def stand_in(tmp_path_factory: pytest.TempPathFactory) -> str:
         (folder / name / "__init__.py").write_text("")
     (folder / "openrlhf/utils/agent.py").write_text("class AgentExecutorBase:\n    pass\n")
     (folder / "openrlhf/cli/train_ppo_ray.py").write_text(STAND_IN)
+    (folder / "sitecustomize.py").write_text(WITHOUT_TORCH)
     (folder / "ray/scripts/scripts.py").write_text(RAY)
     (folder / "openrlhf-0.11.2.dist-info").mkdir()
     metadata = "Metadata-Version: 2.1\nName: openrlhf\nVersion: 0.11.2\n"

@@ -14,10 +14,13 @@ from callwright.recipe_file import load_recipe
 pytest.importorskip("torch", reason="training needs the extra 'train'")
 SHORT = [
     "trainer.steps=3",
+    "trainer.prompts=2",
+    "trainer.group=8",
     "trainer.evaluate_every=0",
     "trainer.evaluation_tasks=2",
     "trainer.warm_start.steps=60",
     "trainer.warm_start.count=150",
+    "trainer.warm_start.batch=12",
     "corpus.evaluation_size=2",
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,10 +30,13 @@ total_tokens = 160
 observation_tokens = 60
 """
 #: A warm start that is long enough for calls that execute, so that there are sessions to hold.
-LEARNING = (
+WARM_START = (
     "model.tiny.width=32",
     "model.tiny.ffn=64",
     "trainer.warm_start={steps=70, count=30, batch=12, warm_up=5, learning_rate=0.01, demonstrations={simple=1.0}}",
+)
+LEARNING = (
+    "trainer.warm_start={steps=0}",
     "trainer.max_new_tokens=24",
     "trainer.depths=[1]",
     "trainer.rollouts_per_step=6",
@@ -45,12 +49,24 @@ MEASURED = ("timings.jsonl", "recipe.toml", "digests.json", "manifest.json", "tr
 Make = Callable[..., Pipeline]
 
 
+@pytest.fixture(scope="module")
+def warm_recipe(
+    registry: Registry, small_recipe: str, small_corpus: Any, tmp_path_factory: pytest.TempPathFactory
+) -> str:
+    """The small recipe from a model that has had the warm start: most of a run, and none of it done by an executor."""
+    folder = tmp_path_factory.mktemp("warm")
+    loaded = parse_recipe(small_recipe, "small.toml", (*WARM_START, "trainer.steps=0", "trainer.evaluation_tasks=1"))
+    train(build_pipeline(loaded, registry, corpus=small_corpus), folder)
+    model = f'[model]\npath = "{folder / "checkpoints" / "final"}"\n\n'
+    return re.sub(r"\[model.tiny\][^\[]*", lambda _: model, small_recipe)
+
+
 @pytest.fixture
-def make(registry: Registry, small_recipe: str, small_corpus: Any) -> Make:
+def make(registry: Registry, warm_recipe: str, small_corpus: Any) -> Make:
     """A pipeline of the small recipe, of one turn or several."""
 
     def make(*overrides: str, turns: bool = True, reward: str = "tier", **more: Any) -> Pipeline:
-        text = (small_recipe + TURNS if turns else small_recipe).replace('name = "tier"', f'name = "{reward}"')
+        text = (warm_recipe + TURNS if turns else warm_recipe).replace('name = "tier"', f'name = "{reward}"')
         loaded = parse_recipe(text, "small.toml", (*LEARNING, *overrides))
         return build_pipeline(loaded, registry, corpus=small_corpus, **more)
 
@@ -143,7 +159,7 @@ def test_hooks_hear_of_calls_in_the_workers_and_of_rewards_here(
         seen.mkdir()
         monkeypatch.setenv("CALLS_SEEN", str(seen))
         workers = () if executor == "serial" else ("trainer.executor=process", "trainer.workers=2")
-        loaded = parse_recipe(small_recipe + TURNS, "small.toml", (*LEARNING, *workers))
+        loaded = parse_recipe(small_recipe + TURNS, "small.toml", (*LEARNING, *WARM_START, *workers))
         train(build_pipeline(loaded, registry, corpus=small_corpus), tmp_path / executor)
         places = {path.name for path in seen.iterdir() if not path.name.startswith("scored")}
         here = str(os.getpid())
