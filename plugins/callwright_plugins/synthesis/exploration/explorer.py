@@ -39,7 +39,7 @@ from callwright_plugins.synthesis.exploration.states import Failed, Laboratory, 
 from callwright_plugins.synthesis.exploration.values import Bank, Key, Memory, key_of, leaves, names_something
 
 _DEEPEST_STATE: Final = 8
-#: Where nobody tells states apart, after so many calls nothing is made again at once: each costs those before it, too.
+#: Of a server, after so many calls nothing is made again at once: each call there costs those before it, too.
 _RETURNED: Final = 2
 _MOST_STATES: Final = 600
 _STATES_A_TOOL: Final = 14
@@ -141,7 +141,7 @@ class Explorer:
         self.world = World(scenario, seed)
         lab = self.lab = Laboratory(self.environment, scenario, seed, calls, reporter)
         #: Whether nobody tells states apart, as with a server that has no place of its own to look at: there every call
-        #: that may have changed something leads to another state.
+        #: that may have changed something leads to another state, and few are worth beginning in again.
         self.blind = self.elsewhere and not has(lab.first, TellsGoalState)
         try:
             self.world.now = _now(self.environment, lab)
@@ -204,8 +204,10 @@ class Explorer:
             self._ask_around()
 
     def _again(self, state: State, tool: str) -> bool:
-        """Whether a tool was called twice in a row already where nobody tells states apart: another is no news."""
-        return self.blind and [call.tool for call in state.path[-2:]] == [tool, tool]
+        """Whether a tool of a server was called twice in a row already: another call costs those before it again, and
+        where nobody tells states apart it is no news.
+        """
+        return self.elsewhere and [call.tool for call in state.path[-2:]] == [tool, tool]
 
     def _some_tool(self) -> str:
         reached = self.world.successes
@@ -400,7 +402,7 @@ class Explorer:
             return Reached(outcome, child, kept=True)
         self.led[call.tool] = led + 1
         self.keep(child)
-        if not self.blind or len(child.path) <= _RETURNED:
+        if not self.elsewhere or len(child.path) <= _RETURNED:
             self._return(child, state)
         return Reached(outcome, child)
 
