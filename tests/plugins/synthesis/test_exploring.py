@@ -16,10 +16,11 @@ import pytest
 import callwright as cw
 from callwright.errors import ComponentError, DataError, UsageError
 from callwright_plugins.synthesis.exploration.explored import Explored, explore
+from callwright_plugins.synthesis.exploration.explorer import Explorer
 from callwright_plugins.synthesis.exploration.values import Bank, Key, Place
 from callwright_plugins.synthesis.exploration.witness import Witness, outcomes
 
-from .depot import Far, depot
+from .depot import Far, FarSession, depot
 
 CALLS = 700
 
@@ -117,6 +118,29 @@ def test_the_budget_is_kept_to_the_call() -> None:
     far = Far(disposable=True)
     assert explore(far, seeds=(3,), calls=57).calls == 57
     assert len(far.calls) == 57
+
+
+class Telling(Far):
+    """A server with a place of its own to look at: its sessions tell what they have come to."""
+
+    def open(self, scenario: str = "", seed: int = 0) -> FarSession:
+        return TellingSession(self, self.inner.open(scenario, seed))
+
+
+class TellingSession(FarSession):
+    def goal_state(self) -> Any:
+        return self.session.goal_state()
+
+
+def test_few_calls_of_a_server_are_spent_on_states_that_nobody_tells_apart() -> None:
+    def begun_anew(far: Any) -> float:
+        explorer = Explorer(far, sorted(far.tools))
+        explorer.explore("", 0, 300)
+        assert len(explorer.states) > 4
+        return sum(explorer._some_state("") is explorer.states[0] for _ in range(1000)) / 1000
+
+    assert 0.6 < begun_anew(Far(disposable=True)) < 0.8  # a half, and a third or more of the rest
+    assert 0.3 < begun_anew(Telling(disposable=True)) < 0.5
 
 
 def test_destructive_tools_of_a_server_wait_for_leave() -> None:
