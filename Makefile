@@ -63,7 +63,7 @@ types: $(VENV)/.dev
 
 # Compiled first: the tests start the command a thousand times, and not every machine lets Python write what it compiled.
 # One process more than there are to be busy: an eighth of their time tests wait, for processes of their own mostly.
-tests: PROCESSES = $(if $(filter 1,$(WORKERS)),1,$(shell expr $(WORKERS) + 1))
+tests: PROCESSES = $(if $(filter 1,$(WORKERS)),1,$(or $(shell expr $(WORKERS) + 1 2>/dev/null),$(WORKERS)))
 tests: $(VENV)/.dev
 	@$(BIN)/python -m compileall -q -j $(WORKERS) core plugins
 	$(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal && echo "$(or $(GOAL),$@): $$(($$(date +%s) - $(BEGAN))) s"

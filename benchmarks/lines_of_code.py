@@ -18,14 +18,12 @@ import json
 import subprocess
 import sys
 import tokenize
-import warnings
 from pathlib import Path
-from typing import Any
 
 FOLDER = Path(__file__).parent / "lines_of_code"
 SECTIONS = ("tools", "reward", "data", "training")
 #: What a model does in the first task, "Order 2 of pear.", and what that earns.
-CONVERSATIONS: tuple[tuple[list[Any], float], ...] = (
+CONVERSATIONS = (
     ([["stock", {"item": "pear"}], ["order", {"item": "pear", "count": 2}]], 1.0),
     ([["order", {"item": "pear", "count": 5}], ["order", {"item": "pear", "count": 2}]], 0.5),
     ([["order", {"item": "pear", "count": 1}]], 0.0),
@@ -133,8 +131,6 @@ _EMPTY = {
 
 def rewards(library: str, python: str) -> list[float] | None:
     """The reward of each conversation in a library; ``None`` where it is not installed."""
-    if python == sys.executable:
-        return _rewards_here(library)
     calls = json.dumps([calls for calls, _ in CONVERSATIONS])
     code = f"{DRIVERS[library]}\nprint(__import__('json').dumps([reward(c) for c in {calls}]))"
     path = f"import sys\nsys.path.insert(0, {str(FOLDER)!r})\n"
@@ -147,26 +143,12 @@ def rewards(library: str, python: str) -> list[float] | None:
     return found
 
 
-def _rewards_here(library: str) -> list[float] | None:
-    names: dict[str, Any] = {}
-    sys.path.insert(0, str(FOLDER))
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            exec(DRIVERS[library], names)
-            return [float(names["reward"](calls)) for calls, _ in CONVERSATIONS]
-    except ModuleNotFoundError:
-        return None
-    finally:
-        sys.path.remove(str(FOLDER))
-
-
-def main(words: list[str] | None = None) -> None:
+def main() -> None:
     """Print the table, and whether the four are one example."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("--verifiers", default=sys.executable, help="a Python that has verifiers 0.4")
     options.add_argument("--art", default=sys.executable, help="a Python that has openpipe-art 0.5")
-    given = options.parse_args(words)
+    given = options.parse_args()
     pythons = {"callwright": sys.executable, "trl": sys.executable, "verifiers": given.verifiers, "art": given.art}
     print(f"| | {' | '.join(SECTIONS)} | all | rewards |")
     print(f"|---|{'--:|' * (len(SECTIONS) + 1)}---|")

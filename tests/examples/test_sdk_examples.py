@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -71,35 +70,11 @@ def test_every_example_is_tested() -> None:
     assert {path.name for path in EXAMPLES.glob("*.py")} == {*PRINTED, "train_tiny.py", "train_with_trl.py"}
 
 
-#: Runs programs one after the other, each with its folder, and draws a line below what each printed.
-IN_TURN = """
-import runpy, sys
-
-for path, folder in zip(sys.argv[1::2], sys.argv[2::2]):
-    sys.argv = [path, folder]
-    runpy.run_path(path, run_name="__main__")
-    print("----", flush=True)
-"""
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[list[str], Path]]:
-    """What the examples that train printed, and their folders, in one fresh process: torch takes longer than both."""
-    pytest.importorskip("torch", reason="training needs the extra 'train'")
-    names = ["train_tiny.py", *(["train_with_trl.py"] if find_spec("trl") is not None else [])]
-    folders = [tmp_path_factory.mktemp("trained") / "run" for _ in names]
-    words = [str(word) for name, folder in zip(names, folders, strict=True) for word in (EXAMPLES / name, folder)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, "-c", IN_TURN, *words], capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    printed = done.stdout.split("----\n")
-    assert printed.pop() == ""
-    return {name: (lines.splitlines(), folder) for name, lines, folder in zip(names, printed, folders, strict=True)}
-
-
 @pytest.mark.slow
-def test_training_writes_a_run(trained: dict[str, tuple[list[str], Path]]) -> None:
-    lines, folder = trained["train_tiny.py"]
+def test_training_writes_a_run(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="training needs the extra 'train'")
+    folder = tmp_path / "run"
+    lines = run("train_tiny.py", str(folder))
     assert [line.partition(":")[0] for line in lines] == ["step 1", "step 2", "step 3", "report"]
     assert (folder / "report.html").is_file()
     evaluation = json.loads((folder / "evaluation.json").read_text())
@@ -107,8 +82,7 @@ def test_training_writes_a_run(trained: dict[str, tuple[list[str], Path]]) -> No
 
 
 @pytest.mark.slow
-def test_training_with_trl(trained: dict[str, tuple[list[str], Path]]) -> None:
-    if "train_with_trl.py" not in trained:
-        pytest.skip("needs the extra 'trl'")
-    lines, _ = trained["train_with_trl.py"]
+def test_training_with_trl(tmp_path: Path) -> None:
+    pytest.importorskip("trl", reason="needs the extra 'trl'")
+    lines = run("train_with_trl.py")
     assert [line[:16] for line in lines] == [*["step 1: reward 0", "step 2: reward 0"] * 2, "turns of an epis"]

@@ -232,9 +232,10 @@ class RowSink:
             return
         if data:
             data = packed(data, self.target)
-            self._cut_old()
         view = memoryview(data)
         try:
+            if data:
+                self._cut_old()
             if self._regular:
                 os.lseek(self._descriptor, begin, os.SEEK_SET)
             while view:

@@ -261,8 +261,7 @@ def test_without_its_files_the_recipe_says_which(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_it_trains_and_what_users_and_tools_say_carries_no_loss(file: Path, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="training needs the extra 'train'")
-    small = ["trainer.steps=2", "trainer.warm_start.steps=20", "trainer.evaluation_tasks=1", "trainer.group=4"]
-    small += ["trainer.prompts=3", "trainer.warm_start.count=60"]
+    small = ["trainer.steps=2", "trainer.warm_start.steps=40", "trainer.evaluation_tasks=1", "trainer.group=4"]
     cw.train(
         "synthesised-cpu", output=tmp_path / "run", overrides=[f"corpus.file={file}", f"corpus.shown={file}", *small]
     )

@@ -140,10 +140,10 @@ class Explorer:
         self.rng = Random(f"explore/{self.environment.name}/{scenario}/{seed}")
         self.world = World(scenario, seed)
         lab = self.lab = Laboratory(self.environment, scenario, seed, calls, reporter)
-        #: Whether nobody tells states apart, as with a server that has no place of its own to look at: there every call
-        #: that may have changed something leads to another state, and few are worth beginning in again.
-        self.blind = self.elsewhere and not has(lab.first, TellsGoalState)
         try:
+            #: Whether nobody tells states apart, as with a server that has no place of its own to look at: there every
+            #: call that may have changed something leads to another state, and few are worth beginning in again.
+            self.blind = self.elsewhere and not has(lab.first, TellsGoalState)
             self.world.now = _now(self.environment, lab)
             self.drawer.begin(self.rng, self.world.now)
             self.states = [lab.root]
