@@ -23,7 +23,7 @@ from callwright.language.program import Call
 from callwright.plugins import default_registry
 from callwright.training.synthesis.synthesizer import Materials
 from callwright_plugins.mcp_environments import TOOLS
-from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, coverage_of
+from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, coverage_of, pairs_of
 from callwright_plugins.synthesis.blueprints.knobs import Knobs
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge, cache_folder, known
 from callwright_plugins.synthesis.blueprints.planning import plan_blueprints
@@ -85,7 +85,7 @@ def row(name: str, knowledge: Knowledge, blueprints: Sequence[Blueprint], second
     called = coverage_of(blueprints)
     tools = knowledge.explored.witnesses
     least = min(tools, key=lambda tool: called[tool])
-    pairs = {(s.calls[i].tool, s.calls[j].tool) for one in blueprints for s in one.stages for i, j in s.edges}
+    pairs = {pair for one in blueprints for pair in pairs_of(one.stages)}
     wanted = set(knowledge.graph.pairs())
     cells = {(tool, code) for tool, codes in knowledge.explored.failures.items() for code in codes}
     filled_cells = {one.recovers for one in blueprints if one.recovers[0]} & cells

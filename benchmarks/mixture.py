@@ -29,7 +29,7 @@ import click
 import callwright as cw
 from callwright.plugins import default_registry
 from callwright_plugins.mcp_environments import TOOLS
-from callwright_plugins.synthesis.blueprints.blueprint import Blueprint
+from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, pairs_of
 from callwright_plugins.synthesis.blueprints.knobs import Knobs
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge, cache_folder, known
 
@@ -111,8 +111,7 @@ def coverage(blueprints: Sequence[Blueprint], knowledge: Mapping[str, Knowledge]
         if "+" in one.environment:
             continue
         tools.update((one.environment, tool) for tool in {call.tool for stage in one.stages for call in stage.calls})
-        for stage in one.stages:
-            pairs |= {(one.environment, stage.calls[i].tool, stage.calls[j].tool) for i, j in stage.edges}
+        pairs |= {(one.environment, *pair) for pair in pairs_of(one.stages)}
         if one.recovers[0]:
             cells.add((one.environment, *one.recovers))
     there = [(name, tool) for name, found in knowledge.items() for tool in found.explored.witnesses]

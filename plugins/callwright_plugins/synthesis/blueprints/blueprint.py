@@ -47,7 +47,8 @@ class Stage:
     ``asked`` is what its words say: calls with literal arguments, or references within the stage. ``calls`` are what it
     takes, numbered from 0: those of ``asked`` and whatever else they need (finding an id, signing in), also calls that
     fail on the way (``failing``). Their arguments are literals, or references to earlier calls of the stage.
-    ``after[i]`` are the calls of the stage that call ``i`` has to follow, beside those that it refers to.
+    ``after[i]`` are the calls of the stage that call ``i`` has to follow, beside those that it refers to; ``since[i]``
+    those of earlier stages, numbered over all of them.
     ``information`` is how much the words tell at first (Prove: 60, 20 and 20 of a hundred). ``elsewhere`` names the
     environment whose tools ``asked`` is about, where it is another one: nothing that is offered can do that.
     """
@@ -60,11 +61,13 @@ class Stage:
     code: str = ""
     information: Information = "complete"
     elsewhere: str = ""
+    since: tuple[tuple[int, ...], ...] = ()
 
     def __attrs_post_init__(self) -> None:
         Plan(self.calls)  # says what is wrong with ids and references
-        if len(self.after) not in (0, len(self.calls)):
-            raise DataError(f"a stage of {len(self.calls)} calls says for {len(self.after)} of them what they follow")
+        for stated in (self.after, self.since):
+            if len(stated) not in (0, len(self.calls)):
+                raise DataError(f"a stage of {len(self.calls)} calls says for {len(stated)} of them what they follow")
         for place, earlier in enumerate(self.after):
             if not all(0 <= one < place for one in earlier):
                 raise DataError(
@@ -90,6 +93,7 @@ class Stage:
             "code": self.code,
             "information": self.information,
             "elsewhere": self.elsewhere,
+            **({"since": [list(one) for one in self.since]} if any(self.since) else {}),
         }
 
     @classmethod
@@ -108,9 +112,26 @@ class Stage:
                 stated["code"],
                 stated["information"],
                 stated.get("elsewhere", ""),
+                tuple(tuple(one) for one in stated.get("since", ())),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"no stage of a blueprint ({error}): {stated!r:.80}") from error
+
+
+def edges_of(stages: Sequence[Stage]) -> list[tuple[int, int]]:
+    """Pairs (earlier, later) of calls as :attr:`Stage.edges`, numbered over all stages, also from stage to stage."""
+    found, first = [], 0
+    for stage in stages:
+        found += [(first + earlier, first + later) for earlier, later in stage.edges]
+        found += [(one, first + place) for place, some in enumerate(stage.since) for one in some]
+        first += len(stage.calls)
+    return found
+
+
+def pairs_of(stages: Sequence[Stage]) -> set[tuple[str, str]]:
+    """The tools of :func:`edges_of`."""
+    tools = [call.tool for stage in stages for call in stage.calls]
+    return {(tools[earlier], tools[later]) for earlier, later in edges_of(stages)}
 
 
 def told_before(earlier: Sequence[Stage]) -> tuple[Call, ...]:
@@ -159,6 +180,8 @@ class Blueprint:
             raise DataError(f"a blueprint is one of {', '.join(KINDS)}, not {self.kind!r:.40}")
         if not self.stages:
             raise DataError("a blueprint has a stage at least: what the user asks for first")
+        if any(one < 0 or one >= later for one, later in edges_of(self.stages)):
+            raise DataError("a blueprint has a call that has to follow one which is no earlier call of it")
 
     @property
     def depth(self) -> int:

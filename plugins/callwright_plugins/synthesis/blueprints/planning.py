@@ -20,10 +20,11 @@ from attrs import evolve
 from callwright.environments.composed.environment import ComposedEnvironment
 from callwright.language.program import Call, Program
 from callwright.training.synthesis.synthesizer import Materials
-from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, Stage
+from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, Stage, pairs_of
 from callwright_plugins.synthesis.blueprints.knobs import Knobs, marked, shared_out
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge
 from callwright_plugins.synthesis.blueprints.offering import Offering
+from callwright_plugins.synthesis.blueprints.order import ordered
 from callwright_plugins.synthesis.blueprints.repertoire import Pair, Repertoire, together
 from callwright_plugins.synthesis.blueprints.turns import (
     Wish,
@@ -33,6 +34,7 @@ from callwright_plugins.synthesis.blueprints.turns import (
     repeats,
     session_after,
     stage_of,
+    told_already,
 )
 from callwright_plugins.synthesis.blueprints.wishes import Coverage, Venue, Wisher
 from callwright_plugins.synthesis.duplicates.elements import elements
@@ -226,8 +228,8 @@ class _Planner:
                 session = other[1]
         return wishes, session, len(wishes) if form == "goals" else 1
 
-    def _stage(self, wisher: Wisher, wishes: Sequence[Wish], before: Any) -> Stage | None:
-        stage = stage_of(wishes, wisher.repertoire.tools, before, wisher.repertoire.needs)
+    def _stage(self, wisher: Wisher, wishes: Sequence[Wish]) -> Stage | None:
+        stage = stage_of(wishes, wisher.repertoire.tools)
         return stage if stage.asked.calls and wisher.venue.sayable(stage.asked) else None
 
     def _talk(self, wisher: Wisher, session: Any, count: int, spent: int = 0) -> tuple[list[Stage], Any, int] | None:
@@ -253,10 +255,11 @@ class _Planner:
         for _ in range(_SHORTER + 1):
             before = wisher.binder.so_far()
             found = _one_wish(wisher, session, too_long) if too_long else self._wishes(wisher, session)
-            stage = self._stage(wisher, found[0], session) if found is not None else None
+            stage = self._stage(wisher, found[0]) if found is not None else None
             if found is None or stage is None:
                 return None
-            if assistant_turns(stage) <= room:
+            known = told_already(found[0], wisher.binder.heard[: before[1]], wisher.repertoire.tools)
+            if assistant_turns(stage) <= room and not known:
                 return stage, found[1], found[2]
             wisher.binder.back_to(before)
             too_long.add(stage.calls[-1].tool)
@@ -296,7 +299,7 @@ class _Planner:
         other = wisher.single(one[1], theirs) if one is not None else None
         if one is None or other is None:
             return None
-        first = self._stage(wisher, [one[0], other[0]], session)
+        first = self._stage(wisher, [one[0], other[0]])
         if first is None:
             return None
         turns = self._turns()
@@ -351,7 +354,7 @@ class _Planner:
             wishes = found[0]
         stages = [*before]
         for wish in wishes:
-            stage = self._stage(wisher, [wish], session)
+            stage = self._stage(wisher, [wish])
             if stage is None:
                 return None
             stages.append(stage)
@@ -363,7 +366,7 @@ class _Planner:
         found = wisher.recovered(session, cell, literally=literally)
         if found is None:
             return None
-        stage = self._stage(wisher, [found[0]], session)
+        stage = self._stage(wisher, [found[0]])
         if stage is None:
             return None
         turns = self._turns()
@@ -417,6 +420,7 @@ class _Planner:
         """The blueprint of some stages; ``None`` where its reference takes too many turns."""
         if sum(map(assistant_turns, stages)) > self.knobs.assistant_turns:
             return None
+        stages = ordered(stages, wisher.repertoire.tools, wisher.world.session)
         longest = max(stages, key=lambda stage: len(stage.calls))
         pairs = self._pairs(stages)
         made = Blueprint(
@@ -438,12 +442,7 @@ class _Planner:
 
     def _pairs(self, stages: Sequence[Stage]) -> set[Pair]:
         """The edges of the graph that stages use."""
-        return {
-            pair
-            for stage in stages
-            for earlier, later in stage.edges
-            if (pair := (stage.calls[earlier].tool, stage.calls[later].tool)) in self.repertoire.edges
-        }
+        return pairs_of(stages) & self.repertoire.edges.keys()
 
     def _count(self, blueprint: Blueprint, by: int) -> None:
         """Count what a blueprint covers; ``by`` -1: it is gone."""

@@ -1,4 +1,4 @@
-"""Turns: executed calls as a stage of a blueprint, with what the user says of them and what has to come before what."""
+"""Turns: executed calls as a stage of a blueprint, with what the user says of them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from callwright.capability import has
-from callwright.environments.goals.comparing import equal_states
-from callwright.environments.protocol import Environment, TellsGoalState
+from callwright.environments.protocol import Environment
 from callwright.language.program import Call, Reference
 from callwright.tools.spec import ToolSpec
-from callwright_plugins.synthesis.blueprints.binding import Made, leaves_of_values, literals, with_references
+from callwright_plugins.synthesis.blueprints.binding import Made, literals, with_references
 from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, Failing, Stage
 from callwright_plugins.synthesis.blueprints.knobs import Knobs
-from callwright_plugins.synthesis.exploration.values import Key, key_of
-from callwright_plugins.synthesis.exploration.witness import copied
+from callwright_plugins.synthesis.blueprints.order import same_state
+from callwright_plugins.synthesis.exploration.values import Key
 from callwright_plugins.synthesis.graph.references import value_at
 from callwright_plugins.synthesis.language.plan import Plan
 from callwright_plugins.synthesis.language.values.hints import SENSITIVE
@@ -40,11 +38,10 @@ class Wish:
     chain: tuple[str, ...] = ()
 
 
-def stage_of(wishes: Sequence[Wish], tools: Mapping[str, ToolSpec], before: Any, needs: Mapping[str, Any]) -> Stage:
-    """The stage of some wishes, whose calls were made in this order in a fork of the session ``before``.
+def stage_of(wishes: Sequence[Wish], tools: Mapping[str, ToolSpec]) -> Stage:
+    """The stage of some wishes, whose calls were made in this order.
 
-    ``needs`` are the tools that a tool needs to have been called, as the graph proves them. Beside those, a call has to
-    follow the one before it where making it sooner comes to something else.
+    It says that a call has to follow another one where the wish knows so; :func:`.order.ordered` proves the others.
     """
     made: list[Made] = []
     wanted: set[int] = set()
@@ -61,14 +58,8 @@ def stage_of(wishes: Sequence[Wish], tools: Mapping[str, ToolSpec], before: Any,
         follows += [set() for _ in wish.made]
         for earlier, later in wish.follows:
             follows[start + later].add(start + earlier)
-    for later, call in enumerate(made):
-        for earlier in range(later):
-            if made[earlier].tool in needs.get(call.tool, ()) and made[earlier].outcome.executed:
-                follows[later].add(earlier)
-    _prove_order(made, follows, tools, before)
     calls = tuple(Call(number, one.tool, _referring(one)) for number, one in enumerate(made))
-    told = [{step for step, _ in one.told.values()} for one in made]
-    after = tuple(tuple(sorted(follows[place] - told[place])) for place in range(len(made)))
+    after = tuple(tuple(sorted(one)) for one in follows)
     ended = wishes[-1].ended
     return Stage(
         _asked(made, wanted, {one.call for one in failing}, tools),
@@ -115,65 +106,7 @@ def _asked(made: Sequence[Made], wanted: set[int], failing: set[int], tools: Map
     return Plan(tuple(calls))
 
 
-# What comes before what -----------------------------------------------------------------------------------------------
-
-
-def _prove_order(made: Sequence[Made], follows: list[set[int]], tools: Mapping[str, ToolSpec], before: Any) -> None:
-    """Let a call follow the one before it where making it as soon as is allowed comes to something else."""
-    expected: Any = None
-    for place in range(1, len(made)):
-        held = follows[place] | {step for step, _ in made[place].told.values()}
-        soonest = max(held, default=-1) + 1
-        over = range(soonest, place)
-        if not over or all(tools[made[one].tool].read_only for one in (*over, place)):
-            continue
-        if expected is None:
-            expected = _run(made, list(range(len(made))), before)
-        order = [*range(soonest), place, *over, *range(place + 1, len(made))]
-        found = _run(made, order, before)
-        if found is None or expected is None or not same_state(expected, found):
-            follows[place].add(place - 1)
-
-
-def _run(made: Sequence[Made], order: Sequence[int], before: Any) -> Any:
-    """The session after the calls in another order; ``None`` where one of them comes to something else."""
-    session = before.fork()
-    results: dict[int, Any] = {}
-    for place in order:
-        one = made[place]
-        arguments = copied(one.arguments)
-        if one.told:
-            told = {path: value_at(results.get(step), where) for path, (step, where) in one.told.items()}
-            arguments = with_references(arguments, told)
-        outcome = session.call(one.tool, arguments)
-        if (outcome.kind, outcome.code) != (one.outcome.kind, one.outcome.code):
-            return None
-        results[place] = outcome.value
-    if any(
-        results[place] is not made[place].outcome.value and _differs(made[place], results[place]) for place in order
-    ):
-        return None
-    return session
-
-
-def _differs(made: Made, value: Any) -> bool:
-    """Whether a result has another form or other numbers: what a thing is called may hang on the order."""
-    return [(path, key if key[0] != "string" else None) for path, key in _keyed(made.outcome.value)] != [
-        (path, key if key[0] != "string" else None) for path, key in _keyed(value)
-    ]
-
-
-def _keyed(value: Any) -> list[tuple[Any, Key]]:
-    return [(path, key_of(leaf)) for path, leaf in leaves_of_values(value)]
-
-
-def same_state(one: Any, other: Any) -> bool:
-    """Whether two sessions of one world have come to the same."""
-    if one.digest() == other.digest():
-        return True
-    if not (has(one, TellsGoalState) and has(other, TellsGoalState)):
-        return False
-    return equal_states(one.goal_state(), other.goal_state())
+# Several turns ------------------------------------------------------------------------------------------------------
 
 
 def assistant_turns(stage: Stage) -> int:
@@ -201,6 +134,17 @@ def repeats(wishes: Sequence[Wish], other: Wish) -> bool:
     """Whether the calls of a wish are among those of others."""
     known = [(one.tool, one.arguments) for wish in wishes for one in wish.made]
     return all((one.tool, one.arguments) in known for one in other.made)
+
+
+def told_already(wishes: Sequence[Wish], earlier: Sequence[Made], tools: Mapping[str, ToolSpec]) -> bool:
+    """Whether nothing is asked for but what an earlier turn told, word for word: nobody asks for what they know."""
+    known = [(one.tool, one.arguments, one.outcome) for one in earlier]
+    return all(
+        tools[one.tool].read_only and (one.tool, one.arguments, one.outcome) in known
+        for wish in wishes
+        for place, one in enumerate(wish.made)
+        if place in wish.wanted
+    )
 
 
 def session_after(session: Any, wish: Wish) -> Any:

@@ -336,6 +336,7 @@ class _Talk:
 
     def _continue(self) -> str:
         # How many turns there are was drawn with the plan, with a chance that decays.
+        self.done.before += len(self.stage.calls)
         self.number += 1
         return "follow-up" if self.number < len(self.blueprint.stages) else "nothing is left"
 

@@ -48,6 +48,9 @@ class Done:
 
     #: All calls that executed, as one program over all turns.
     calls: list[Call] = field(factory=list)
+    #: By number over all stages: where among the steps a call is due; and how many calls the stages before have.
+    due: dict[int, int] = field(factory=dict)
+    before: int = 0
     #: What is due (Prove): calls with literal arguments, the steps that they follow, and the user's turn.
     steps: list[dict[str, Any]] = field(factory=list)
     value: Any = None
@@ -62,9 +65,8 @@ class StageRun:
     stage: Stage
     #: By place in the stage: what came of a call.
     records: dict[int, CallRecord] = field(factory=dict)
-    #: By place in the stage: the numbers of a call in the program over all turns and among the steps.
+    #: By place in the stage: the number of a call in the program over all turns.
     numbers: dict[int, int] = field(factory=dict)
-    due: dict[int, int] = field(factory=dict)
 
     def program(self, segment: Segment) -> Program:
         """The calls of a turn, numbered from 0: results of earlier turns as values, those of this one as references."""
@@ -93,12 +95,13 @@ class StageRun:
                 done.value = record.outcome.value
                 done.values.append(done.value)
             if not fails or (place == last and self.stage.ending == "failure"):
-                self.due[place] = len(done.steps)
-                earlier = (first for first, later in self.stage.edges if later == place)
+                done.due[done.before + place] = len(done.steps)
+                earlier = [done.before + first for first, later in self.stage.edges if later == place]
+                earlier += self.stage.since[place] if self.stage.since else ()
                 done.steps.append(
                     {
                         "calls": [{"name": one.tool, "arguments": plain(dict(record.arguments))}],
-                        "after": sorted({self.due[first] for first in earlier if first in self.due}),
+                        "after": sorted({done.due[first] for first in earlier if first in done.due}),
                         "turn": turn,
                     }
                 )

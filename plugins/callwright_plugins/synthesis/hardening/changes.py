@@ -25,9 +25,10 @@ from callwright_plugins.synthesis.blueprints.forking import opened
 from callwright_plugins.synthesis.blueprints.knobs import Knobs
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge
 from callwright_plugins.synthesis.blueprints.offering import Offering, alike
+from callwright_plugins.synthesis.blueprints.order import ordered, same_state
 from callwright_plugins.synthesis.blueprints.repertoire import Repertoire
 from callwright_plugins.synthesis.blueprints.sayable import Sayable
-from callwright_plugins.synthesis.blueprints.turns import in_vain, same_state, stage_of
+from callwright_plugins.synthesis.blueprints.turns import in_vain, stage_of
 from callwright_plugins.synthesis.blueprints.wishes import Coverage, Venue, Wisher
 from callwright_plugins.synthesis.exploration.free import is_arbitrary
 from callwright_plugins.synthesis.graph.references import value_at
@@ -91,7 +92,7 @@ class Changing:
                 found = wisher.chain(session, 2) if rng.random() < 0.5 else wisher.single(session)
                 if found is None:
                     continue
-                stage = stage_of([found[0]], repertoire.tools, session, repertoire.needs)
+                stage = stage_of([found[0]], repertoire.tools)
                 asked = [(call.tool, call.arguments) for call in stage.asked.calls]
                 stages = (*blueprint.stages, stage)
                 if (
@@ -101,6 +102,7 @@ class Changing:
                     and not in_vain(stages, repertoire.tools, world.session, found[1])
                 ):
                     chain = tuple(dict.fromkeys((*blueprint.chain, *found[0].chain)))
+                    stages = ordered(stages, repertoire.tools, world.session)
                     return evolve(blueprint, stages=stages, goals=blueprint.goals + 1, chain=chain)
         finally:
             world.session.close()
