@@ -8,7 +8,6 @@ where it, or a call that it changed places with, comes to something else, or the
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -180,12 +179,13 @@ def same_state(one: Any, other: Any) -> bool:
 
 
 def _alike(values: Sequence[Any], others: Sequence[Any]) -> bool:
-    """Whether results are the same but for what things were called: in another order the same ids and times are there,
-    at other places.
+    """Whether results are the same but for what things are called: in another order the same ids and times are given
+    out, to others.
     """
     if values == others:
         return True
-    words: Counter[str] = Counter()
+    were: set[str] = set()
+    are: set[str] = set()
     for one, other in zip(values, others, strict=True):
         if one is other:
             continue
@@ -199,6 +199,6 @@ def _alike(values: Sequence[Any], others: Sequence[Any]) -> bool:
                 continue
             if not isinstance(leaf, str) or _NUMBERED.sub("#", leaf) != _NUMBERED.sub("#", found):
                 return False
-            words.update(_NUMBERED.findall(leaf))
-            words.subtract(_NUMBERED.findall(found))
-    return not any(words.values())
+            were.update(_NUMBERED.findall(leaf))
+            are.update(_NUMBERED.findall(found))
+    return were == are

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -21,7 +22,7 @@ from callwright.errors import UsageError
 from callwright.language.program import Call, plain
 from callwright.plugins import default_registry
 from callwright.training.synthesis.synthesizer import Materials
-from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, Stage, coverage_of
+from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, Stage, coverage_of, edges_of
 from callwright_plugins.synthesis.blueprints.knobs import Knobs, shared_out
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge, known
 from callwright_plugins.synthesis.blueprints.planning import plan_blueprints
@@ -130,6 +131,54 @@ def test_any_order_that_the_edges_allow_comes_to_the_same(
             assert {place: again[place].kind for place in again} == {place: outcomes[place].kind for place in again}
             assert compare(None, expected.goal_state(), before.goal_state()).equal
     assert others > 20
+
+
+def test_no_call_has_to_follow_another_one_in_vain(
+    found: tuple[Environment, Knowledge, list[Blueprint]],
+) -> None:
+    """Without an edge that is stated, and with all others, something comes to something else."""
+    environment, _, blueprints = found
+    checked = across = 0
+    for one in blueprints:
+        if any(stage.failing for stage in one.stages):
+            continue  # what fails comes first, or there would be nothing to make up for
+        calls = [call for stage in one.stages for call in stage.calls]
+        first = [number for number, stage in enumerate(one.stages) for _ in stage.calls]
+        edges = edges_of(one.stages)
+        behind: list[set[int]] = []
+        for place in range(len(calls)):
+            near = {earlier for earlier, later in edges if later == place}
+            behind.append(near.union(*(behind[earlier] for earlier in near)))
+        for earlier, later in edges:
+            told = first[earlier] == first[later] and any(
+                reference.call == calls[earlier].id for _, reference in calls[later].located
+            )
+            if told or any(earlier in behind[between] for between in behind[later]):
+                continue
+            over = [place for place in range(later) if place == earlier or earlier in behind[place]]
+            sooner = [*(place for place in range(later) if place not in over), later, *over]
+            there = environment_of(one, environment)
+            straight, another = (conversation(one, there, order) for order in (range(later + 1), sooner))
+            assert straight != another, (one, earlier, later)
+            checked += 1
+            across += first[earlier] != first[later]
+    assert checked > 20
+    assert across > 5
+
+
+def conversation(one: Blueprint, environment: Environment, order: Iterable[int]) -> Any:
+    """What calls of a conversation, numbered over its turns, come to in an order: outcomes by number, and the end."""
+    session: Any = environment.open(one.scenario, one.seed)
+    places = [(stage, call) for stage in one.stages for call in stage.calls]
+    results: dict[tuple[int, int], Any] = {}
+    outcomes = {}
+    for number in order:
+        stage, call = places[number]
+        mine = {place: value for (turn, place), value in results.items() if turn == id(stage)}
+        outcome = session.call(call.tool, filled(call, mine))
+        results[id(stage), call.id] = outcome.value
+        outcomes[number] = outcome.kind, outcome.code, outcome.value
+    return dict(sorted(outcomes.items())), session.goal_state()
 
 
 def test_a_task_that_changes_something_has_changed_something_in_the_end(
