@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any, Final
 
 from attrs import define, field, frozen
 
 from callwright.environments.protocol import Outcome, Session
-from callwright.language.program import Call, Path
+from callwright.language.program import Call, Path, Reference
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.synthesis.blueprints.context import Context
 from callwright_plugins.synthesis.blueprints.filling import LITERALLY, PLAINLY, VARIED, Filling
@@ -85,11 +85,19 @@ class Binder:
     #: At which step the last try failed, and with what kind and code of outcome.
     failed: tuple[int, str, str] = (0, "", "")
 
-    def bind(self, session: Any, shape: Shape, tries: int, *, literally: bool = False) -> Bound | None:
+    def bind(
+        self,
+        session: Any,
+        shape: Shape,
+        tries: int,
+        *,
+        literally: bool = False,
+        fits: Callable[[Bound], bool] | None = None,
+    ) -> Bound | None:
         """The shape with values in a fork of a session: its calls execute, and the last comes to what it should.
 
         Made-up values are varied in the first half of the tries. ``literally``: with the values of the witness, in its
-        own world. ``None`` where no try came to it.
+        own world. ``None`` where no try came to it, or to what ``fits``.
         """
         if literally:
             return self._try(session.fork(), shape, LITERALLY, set())
@@ -100,8 +108,10 @@ class Binder:
             alike, before = 0, None
             for _ in range(most):
                 bound = self._try(session.fork(), shape, way, seen)
-                if bound is not None:
+                if bound is not None and (fits is None or fits(bound)):
                     return bound
+                if bound is not None:
+                    self.failed = len(bound.made), "", ""
                 alike = alike + 1 if self.failed == before else 1
                 before = self.failed
                 if alike == _ALIKE and not self.patient:
@@ -211,6 +221,18 @@ def with_references(arguments: Mapping[str, Any], told: Mapping[Path, Any]) -> d
     for path, reference in told.items():
         made = replaced(made, path, reference)
     return dict(made)
+
+
+def called(made: Sequence[Made]) -> list[Call]:
+    """Executed calls as a program has them: with references where an earlier one told a value."""
+    return [
+        Call(
+            number,
+            one.tool,
+            with_references(one.arguments, {path: Reference(*told) for path, told in one.told.items()}),
+        )
+        for number, one in enumerate(made)
+    ]
 
 
 def literals(arguments: Mapping[str, Any], told: Mapping[Path, Any]) -> list[tuple[Path, Key]]:

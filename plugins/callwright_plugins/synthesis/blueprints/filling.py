@@ -108,7 +108,8 @@ class Filling:
         """A suggested text with its gaps filled: rather with what the conversation has been about."""
         for _, number in leaf.blanks:
             if number not in self.blanks:
-                value = self._in_the_gap(self.shape.blanks[number])
+                blank = self.shape.blanks[number]
+                value = self._written(blank.text) if blank.text is not None else self._in_the_gap(blank)
                 if value is None:
                     return None
                 self.blanks[number] = value

@@ -18,7 +18,7 @@ from callwright.environments.goals.comparing import equal_states
 from callwright.environments.protocol import Outcome, TellsGoalState
 from callwright.language.program import Call, Path, Reference
 from callwright.tools.spec import ToolSpec
-from callwright_plugins.synthesis.blueprints.binding import leaves_of_values, with_references
+from callwright_plugins.synthesis.blueprints.binding import Made, called, leaves_of_values, with_references
 from callwright_plugins.synthesis.blueprints.blueprint import Stage
 from callwright_plugins.synthesis.exploration.witness import copied
 from callwright_plugins.synthesis.graph.references import value_at
@@ -53,6 +53,25 @@ def ordered(stages: Sequence[Stage], tools: Mapping[str, ToolSpec], before: Any)
     return tuple(made)
 
 
+def hangs_on(made: Sequence[Made], source: int, tools: Mapping[str, ToolSpec], before: Any) -> bool:
+    """Whether the last of some calls, which were made in a fork of the session ``before``, needs the one at ``source``,
+    directly or by others.
+    """
+    calls, last = called(made), len(made) - 1
+    told = [{reference.call for _, reference in call.located} for call in calls]
+    behind: list[set[int]] = []
+    for some in told:
+        behind.append(_closed(some, behind))
+    if source in behind[last]:
+        return True
+    if tools[made[source].tool].read_only and tools[made[last].tool].read_only:
+        return False
+    sooner = [place for place in range(last) if place != source and source not in behind[place]]
+    order = _Order(calls, told, tools, before)
+    order.look()
+    return not order.the_same(sooner, last)
+
+
 def _moved(call: Call, by: int) -> Call:
     """A call with a number, and numbers of what it refers to, that are so much higher."""
     told = {path: Reference(one.call + by, one.path) for path, one in call.located}
@@ -80,11 +99,15 @@ class _Order:
     #: The calls in their order.
     whole: _Run = field(factory=_Run)
 
-    def needed(self) -> list[set[int]]:
-        """By call: those that it was said to follow, or cannot be made before, beside what it refers to."""
+    def look(self) -> None:
+        """Make the calls in their order."""
         self.carried = [{} for _ in self.calls]
         self.whole = self._made(range(len(self.calls)), kept=True)
         self._carry()
+
+    def needed(self) -> list[set[int]]:
+        """By call: those that it was said to follow, or cannot be made before, beside what it refers to."""
+        self.look()
         quiet = [self.tools[call.tool].read_only for call in self.calls]
         found: list[set[int]] = []
         behind: list[set[int]] = []  # by call: all that it hangs on, near or far
@@ -104,7 +127,7 @@ class _Order:
         """Those of some calls that a call cannot be made before, the latest first; ``closed`` grows with them."""
         waiting = sorted(loose, reverse=True)
         while any(one not in closed for one in loose):
-            if self._the_same(sorted(closed), place):
+            if self.the_same(sorted(closed), place):
                 return
             stuck = None
             while waiting and stuck is None:
@@ -112,12 +135,12 @@ class _Order:
                 if one in closed:
                     continue
                 over = {one} | {later for later in range(one + 1, place) if one in behind[later]}
-                if not self._the_same([earlier for earlier in range(place) if earlier not in over], place):
+                if not self.the_same([earlier for earlier in range(place) if earlier not in over], place):
                     stuck = one
             # No one of them is needed, but one of several is: the latest, since any will do.
             yield stuck if stuck is not None else max(one for one in loose if one not in closed)
 
-    def _the_same(self, sooner: Sequence[int], place: int) -> bool:
+    def the_same(self, sooner: Sequence[int], place: int) -> bool:
         """Whether a call right after these comes to the same, and all that was before it does after it."""
         over = [one for one in range(place) if one not in sooner]
         found = self._made([*sooner, place, *over])

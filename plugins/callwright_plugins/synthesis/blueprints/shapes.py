@@ -75,10 +75,13 @@ class Below:
 
 @frozen
 class Blank:
-    """A gap of a suggested text: what may fill it, and what the witness had. Texts of one shape share their blanks."""
+    """A gap of a suggested text: what may fill it, and what the witness had. Texts of one shape share their blanks.
+    ``text`` is a text that an earlier call was given, where the gap holds just that: what was made is taken up.
+    """
 
     gap: Gap
     value: str
+    text: Written | None = None
 
 
 @frozen
@@ -337,7 +340,9 @@ def _is_arbitrary(name: str, template: Template, spec: ToolSpec) -> bool:
 
 
 class _Pen:
-    """Reads the suggested texts of one witness: equal values in their gaps are one blank, unless they are numbers."""
+    """Reads the suggested texts of one witness: equal values in their gaps are one blank, unless they are numbers, and
+    a value that is an earlier text stays that text.
+    """
 
     def __init__(self, suggestions: Suggestions | None) -> None:
         self.suggestions = suggestions
@@ -363,7 +368,7 @@ class _Pen:
         if known is None or value.isdecimal():
             assert self.suggestions is not None
             known = self._of_value[value] = len(self.blanks)
-            self.blanks.append(Blank(self.suggestions.gaps[name], value))
+            self.blanks.append(Blank(self.suggestions.gaps[name], value, self.again.get(value)))
         return known
 
 
@@ -431,8 +436,10 @@ def _rewritten(template: Template, written: dict[int, int], theirs: Sequence[Bla
     if isinstance(template, Written):
         for _, number in template.blanks:
             if number not in written:
+                text = theirs[number].text
+                ours = _rewritten(text, written, theirs, blanks) if text is not None else None
                 written[number] = len(blanks)
-                blanks.append(theirs[number])
+                blanks.append(evolve(theirs[number], text=ours))
         return Written(template.text, tuple((name, written[number]) for name, number in template.blanks))
     if isinstance(template, Mapping):
         return {name: _rewritten(inner, written, theirs, blanks) for name, inner in template.items()}

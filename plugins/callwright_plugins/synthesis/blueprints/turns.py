@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 from callwright.environments.protocol import Environment
 from callwright.language.program import Call, Reference
 from callwright.tools.spec import ToolSpec
-from callwright_plugins.synthesis.blueprints.binding import Made, literals, with_references
+from callwright_plugins.synthesis.blueprints.binding import Made, called, literals, with_references
 from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, Failing, Stage
 from callwright_plugins.synthesis.blueprints.knobs import Knobs
 from callwright_plugins.synthesis.blueprints.order import same_state
@@ -58,7 +58,7 @@ def stage_of(wishes: Sequence[Wish], tools: Mapping[str, ToolSpec]) -> Stage:
         follows += [set() for _ in wish.made]
         for earlier, later in wish.follows:
             follows[start + later].add(start + earlier)
-    calls = tuple(Call(number, one.tool, _referring(one)) for number, one in enumerate(made))
+    calls = tuple(called(made))
     after = tuple(tuple(sorted(one)) for one in follows)
     ended = wishes[-1].ended
     return Stage(
@@ -69,10 +69,6 @@ def stage_of(wishes: Sequence[Wish], tools: Mapping[str, ToolSpec]) -> Stage:
         "failure" if ended else "answer",
         ended,
     )
-
-
-def _referring(made: Made) -> dict[str, Any]:
-    return with_references(made.arguments, {path: Reference(*told) for path, told in made.told.items()})
 
 
 # What is said ---------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
 from random import Random
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from callwright_plugins.synthesis.blueprints.binding import Binder, Bound, Made
 from callwright_plugins.synthesis.blueprints.blueprint import Failing, Recovery
 from callwright_plugins.synthesis.blueprints.context import Context
 from callwright_plugins.synthesis.blueprints.forking import opened
-from callwright_plugins.synthesis.blueprints.order import same_state
+from callwright_plugins.synthesis.blueprints.order import hangs_on, same_state
 from callwright_plugins.synthesis.blueprints.repertoire import Pair, Repertoire
 from callwright_plugins.synthesis.blueprints.sayable import Sayable
 from callwright_plugins.synthesis.blueprints.shapes import Shape
@@ -178,7 +179,7 @@ class Wisher:
             if start is None and self.coverage.overused(pair):
                 continue
             known = [shape for _, shape in self.repertoire.edges.get(pair, ())]
-            bound = self._bound(session, known)
+            bound = self._bound(session, known, linked=True)
             if bound is None:
                 self.coverage.tried[pair] += 1
                 continue
@@ -203,7 +204,7 @@ class Wisher:
                 for _, other in self.repertoire.edges[pair]
                 if (made := self.repertoire.joined(shape, other, needs)) is not None
             ]
-            bound = self._bound(session, longer)
+            bound = self._bound(session, longer, linked=True)
             if bound is not None and len(bound.made) <= _LONGEST:
                 return bound
             self.coverage.tried[pair] += 1
@@ -333,8 +334,12 @@ class Wisher:
                 return None
         return session
 
-    def _bound(self, session: Any, shapes: Sequence[Shape], *, literally: bool = False) -> Bound | None:
-        """The first of some shapes that can be filled: rather one that could be before, and no hopeless one."""
+    def _bound(
+        self, session: Any, shapes: Sequence[Shape], *, literally: bool = False, linked: bool = False
+    ) -> Bound | None:
+        """The first of some shapes that can be filled: rather one that could be before, and no hopeless one. Where they
+        are ``linked``, by an edge, its target needs its source here, too.
+        """
         worth, vain = self.repertoire.worth, self.world.vain
         for shape in self._some(shapes):
             if literally and shape.world != (self.world.scenario, self.world.seed):
@@ -344,12 +349,18 @@ class Wisher:
                 continue
             good, all_ = worth.get(key, (0, 0))
             hopeful = not vain[key] and (self.patient or good or all_ < _UNPROVEN)
-            bound = self.binder.bind(session, shape, _TRIES if hopeful else _TRIES // 3, literally=literally)
+            tries = _TRIES if hopeful else _TRIES // 3
+            fits = partial(self._is_linked, session) if linked else None
+            bound = self.binder.bind(session, shape, tries, literally=literally, fits=fits)
             worth[key] = good + (bound is not None), all_ + 1
             if bound is not None:
                 return bound
             vain[key] += 1
         return None
+
+    def _is_linked(self, session: Any, bound: Bound) -> bool:
+        source = bound.shape.source
+        return source < 0 or hangs_on(bound.made, source, self.repertoire.tools, session)
 
     def _backtracked(self, session: Any, tool: str, shapes: Sequence[Shape]) -> Bound | None:
         """One of a tool's shapes that backtracking fills, where whole tries hardly ever filled any in any world."""
