@@ -250,19 +250,23 @@ class _Planner:
         return stages, session, goals
 
     def _turn(self, wisher: Wisher, session: Any, room: int) -> tuple[Stage, Any, int] | None:
-        """A turn of the user for which the assistant has so many; one call where what was drawn first takes more."""
+        """A turn of the user for which the assistant has so many; one call where what was drawn first takes more, and
+        something else where it was told already.
+        """
         too_long: set[str] = set()
-        for _ in range(_SHORTER + 1):
+        for again in reversed(range(_SHORTER + 1)):
             before = wisher.binder.so_far()
             found = _one_wish(wisher, session, too_long) if too_long else self._wishes(wisher, session)
             stage = self._stage(wisher, found[0]) if found is not None else None
             if found is None or stage is None:
                 return None
+            short = assistant_turns(stage) <= room
             known = told_already(found[0], wisher.binder.heard[: before[1]], wisher.repertoire.tools)
-            if assistant_turns(stage) <= room and not known:
+            if short and not (known and again):  # where there is nothing else, one asks again
                 return stage, found[1], found[2]
             wisher.binder.back_to(before)
-            too_long.add(stage.calls[-1].tool)
+            if not short:
+                too_long.add(stage.calls[-1].tool)
         return None
 
     def _task(self, wisher: Wisher, irrelevant: bool) -> Blueprint | None:

@@ -103,15 +103,20 @@ def measured(here: Path) -> Path:
     return here / "measured"
 
 
+def is_hard(task: cw.Task) -> bool:
+    """Whether who is tired after five calls misses it: where nothing is to change, whoever does nothing is right."""
+    return task.depth > 5 and not (task.facts["kind"] == "failing" and task.facts["changes_nothing"])
+
+
 def test_each_task_says_how_often_it_is_solved_and_nothing_else_changes(here: Path, measured: Path) -> None:
     before, after = cw.read_tasks(here / "talks" / "tasks.jsonl"), cw.read_tasks(measured / "tasks.jsonl")
     for old, new in zip(before, after, strict=True):
         facts = dict(new.facts)
         found = facts.pop("difficulty")
         assert (facts, new.query, new.depth) == (dict(old.facts), old.query, old.depth)
-        solved = 0.5 if new.depth > 5 else 1.0
+        solved = 0.5 if is_hard(new) else 1.0
         assert (found["attempts"], found["pass@1"], found["pass@2"]) == (2, solved, 1.0)
-        assert (found["reward"]["deviation"] > 0) == (solved < 1)
+        assert (found["reward"]["deviation"] > 0) == (new.depth > 5)
         assert found["solver"] == "tires most=5"
     assert {task.facts["difficulty"]["pass@1"] for task in after} == {0.5, 1.0}
 
@@ -119,7 +124,7 @@ def test_each_task_says_how_often_it_is_solved_and_nothing_else_changes(here: Pa
 def test_the_corpus_takes_a_band_and_everything_sees_only_that(measured: Path, tmp_path: Path) -> None:
     file = measured / "tasks.jsonl"
     whole, hard = cw.corpus("tasks", file=file), cw.corpus("tasks", file=str(file), pass_from=0.1, pass_to=0.9)
-    wanted = [task.id for task in whole["train"] if task.depth > 5]
+    wanted = [task.id for task in whole["train"] if is_hard(task)]
     assert [task.id for task in hard["train"]] == wanted
     assert hard.splits == {"train": len(wanted)}
     assert list(depths_of(hard["train"])) == [task.depth for task in hard["train"]]
@@ -145,7 +150,7 @@ def test_a_split_that_nobody_measured_stays_whole(measured: Path, tmp_path: Path
     ]
     cw.write_tasks(tmp_path / "both.jsonl", [*tasks, *bare])
     corpus = cw.corpus("tasks", file=str(tmp_path / "both.jsonl"), pass_to=0.9)
-    assert corpus.splits == {"train": sum(one.depth > 5 for one in tasks), "validation": 4}
+    assert corpus.splits == {"train": sum(map(is_hard, tasks)), "validation": 4}
 
 
 def test_bands_that_hold_nothing_or_are_none_are_refused(here: Path, measured: Path) -> None:
