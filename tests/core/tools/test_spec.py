@@ -95,7 +95,7 @@ def test_what_is_no_definition_is_refused(read: Any, definition: Any, message: s
 
 
 def test_an_openai_wrapper_around_nothing_is_refused() -> None:
-    with pytest.raises(DataError, match="has no function: expected an object .*, not text"):
+    with pytest.raises(DataError, match=r"has no function: expected an object .*, not text"):
         cw.ToolSpec.from_openai({"type": "function", "function": "f"})
 
 
