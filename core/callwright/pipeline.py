@@ -40,7 +40,7 @@ from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions, Progress
 from callwright.walk.limits import SINGLE_TURN, ShapesOverlong, TurnLimits, limits_for, limits_of
 from callwright.walk.prompt import build_messages
 from callwright.walk.reward import Reward, RewardComponent, RewardRecipe
-from callwright.walk.tasks import Corpus, Task, first_tasks
+from callwright.walk.tasks import Corpus, Task, first_tasks, task_of
 from callwright.walk.users.kinds import kinds_of, kinds_with
 from callwright.walk.users.said import Said
 
@@ -125,7 +125,7 @@ class Pipeline:
         """The task of a row. Raises :class:`callwright.errors.DataError` for an id that the corpus does not know."""
         if not isinstance(task_id, str):
             raise DataError(f"the id of a task is a text, not {task_id!r:.60}")
-        return self.placed(self.corpus.task(task_id))
+        return self.placed(task_of(self.corpus, task_id))
 
     def placed(self, task: Task) -> Task:
         """The task in the environment of this pipeline."""

@@ -176,6 +176,9 @@ def train(
     "algorithm": {"name": "grpo"}}``. ``corpus``, ``environment`` and ``reward`` are objects in place of names, and a
     corpus may be a list of tasks.
     With ``accept_changes`` a run goes on though its corpus, plugins or versions changed.
+
+    Raises :class:`callwright.errors.FolderTaken` for an ``output`` that holds something else than a run, and
+    :class:`callwright.CallwrightError` in all foreseen cases.
     """
     from callwright.training.recipe_run import run_recipe
 

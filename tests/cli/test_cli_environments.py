@@ -107,6 +107,11 @@ def test_one_call_follows_another(env: Any, tmp_path: Path) -> None:
     first = tmp_path / "first.json"
     assert env("snapshot", "library", "-o", first).exit_code == 0
     assert json.loads(first.read_text()) == json.loads(env("snapshot", "library").stdout)
+    refused = env("snapshot", "library", "--seed", "7", "-o", first)
+    assert refused.exit_code == 2
+    assert "--overwrite" in refused.stderr
+    assert json.loads(first.read_text()) == json.loads(env("snapshot", "library").stdout)
+    assert env("snapshot", "library", "--overwrite", "-o", first).exit_code == 0
     compared = env("diff", first, state, "--json")
     assert compared.exit_code == 1
     assert json.loads(compared.stdout) == {"books": {"changed": {"B00005": {"copies": [4, 2]}}}}
@@ -131,7 +136,7 @@ def test_one_call_follows_another_in_several_environments(invoke: Any, tmp_path:
     assert set(compared) <= {"email.drafts", "clock"}
     for other, whose in (("email", "several environments"), (pair, "one environment")):
         if other == pair:
-            assert env("snapshot", "email", "-o", state).exit_code == 0
+            assert env("snapshot", "email", "-o", state, "--overwrite").exit_code == 0
         refused = env("call", other, "list_folders", "--state", state)
         assert refused.exit_code == 2
         assert f"state.json is a snapshot of {whose}" in " ".join(refused.stderr.split())

@@ -310,6 +310,25 @@ def test_a_component_that_raises_stops_the_run_and_keeps_what_was_scored(
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (lambda corpus, name: {}[name], "raised KeyError: 'train-1'. Of an id that is not there it must raise"),
+        (lambda corpus, name: corpus["train"][0], "is the task 'train-0', and not the one of that id"),
+        (lambda corpus, name: None, "is None, and not the one of that id"),
+    ],
+)
+def test_a_corpus_that_does_not_find_its_tasks_is_told_of(
+    invoke: Invoke, write_rows: Write, monkeypatch: pytest.MonkeyPatch, found: Any, said: str
+) -> None:
+    from cli_fakes import Sums
+
+    monkeypatch.setattr(Sums, "task", found)
+    result = invoke("score", write_rows([row("a", "train-1", "x")]), *SUMS)
+    assert result.exit_code == 5
+    assert f"task('train-1') of the corpus 'sums-v1' {said}" in result.stderr
+
+
 def test_a_damaged_archive(invoke: Invoke, tmp_path: Path) -> None:
     source, out = tmp_path / "in.jsonl.gz", tmp_path / "out.jsonl"
     lines = "".join(json.dumps(row(n, "train-1", f"x{n * 7919}")) + "\n" for n in range(5000))

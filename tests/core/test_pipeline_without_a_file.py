@@ -10,7 +10,7 @@ import pytest
 from attrs import evolve
 
 import callwright as cw
-from callwright.errors import RecipeError, UnknownName
+from callwright.errors import FolderTaken, RecipeError, UnknownName
 from callwright.pipeline import build_pipeline, open_pipeline
 from callwright.recipe_file import load_recipe
 from callwright.training.recipe_run import run_recipe
@@ -126,6 +126,12 @@ def test_training_takes_a_recipe_in_memory_and_a_reward_object(tmp_path: Path) -
     assert 'reward = "mine"' in (run.path / "recipe.toml").read_text(encoding="utf-8")
     again = run_recipe(recipe, output=tmp_path / "run", reward=mine, registry=registry)
     assert again.path == run.path
+    other = tmp_path / "thesis"
+    other.mkdir()
+    (other / "chapter.tex").write_text("mine", encoding="utf-8")
+    with pytest.raises(FolderTaken, match=r"is not empty and holds no run \(chapter.tex\)"):
+        cw.train(recipe, output=other, reward=mine, registry=registry)
+    assert [path.name for path in other.iterdir()] == ["chapter.tex"]
 
 
 def test_a_pipeline_for_scoring_of_whatever_there_is() -> None:

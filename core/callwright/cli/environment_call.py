@@ -58,7 +58,7 @@ def call_once(environment: Environment, scenario: str, seed: int, call: OneCall)
     Raises :class:`callwright.InfrastructureFailure` where the session is lost before the call or after it, and what
     opening it or its state raises.
     """
-    there, name = _elsewhere(environment), environment.name
+    there, name = elsewhere(environment), environment.name
     if there is not None:
         with contextlib.closing(there):
             return _gathered(there.once(scenario, seed, iter((call.tool, _DIGEST)), _steps, call, name))
@@ -72,10 +72,10 @@ def call_once(environment: Environment, scenario: str, seed: int, call: OneCall)
         return _gathered(_steps(session, call, name))
 
 
-def _elsewhere(environment: Environment) -> IsolatedEnvironment | None:
+def elsewhere(environment: Environment) -> IsolatedEnvironment | None:
     """Somebody else's environment with a process of its own, which knows the modules that are found by now.
 
-    ``None`` for ours, and for one that no other process can make again, which is said.
+    ``None`` for ours, and for one that no other process can make again, which is said. Whoever asks closes it.
     """
     if isinstance(environment, IsolatedEnvironment):
         return environment

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from callwright.capability import has, members
+from callwright.cli.environment_call import elsewhere
 from callwright.cli.environments import (
     clock_option,
     draw_diff,
@@ -26,6 +28,7 @@ from callwright.cli.environments import (
 from callwright.commands.app import App
 from callwright.commands.options import ComponentName
 from callwright.environments.capabilities import Diffs, Forks, Helps, Resets, helpers_of, scenarios_of
+from callwright.environments.isolated.environment import IsolatedSession
 from callwright.errors import CallwrightError, UsageError
 from callwright.tools.reading import schema_at
 
@@ -66,21 +69,32 @@ def shell(
 ) -> None:
     """Call tools of ENV by hand: `TOOL K=V …` or `TOOL {JSON}` a line, `:help` for the rest. Tab completes.
 
-    After each call the shell shows what it changed. Input that is not a terminal is read as a script.
+    After each call the shell shows what it changed. Tools of somebody else run in a process of their own; one that
+    ends or blocks it loses the session, and another one begins. Input that is not a terminal is read as a script.
     """
     environment = make_environment(app.registry, name, settings, toolsets, scale)
-    reading = Shell(environment, open_in_time(environment, scenario, seed, clock, hazards))
+    with ExitStack() as stack:
+        there = elsewhere(environment)
+        if there is not None:
+            stack.callback(there.close)
+
+        def opened() -> Any:
+            return open_in_time(there or environment, scenario, seed, clock, hazards)
+
+        _read(stack.enter_context(closing(Shell(environment, opened(), opened))), name)
+
+
+def _read(reading: Shell, name: str) -> None:
+    """Read lines until they end, or one says so."""
+    environment = reading.environment
     interactive = sys.stdin.isatty()
     if interactive:
         _install_completion(reading)
         click.echo(f"{name}: {len(environment.tools)} tools. :help for help, Tab completes, Ctrl-D leaves.", err=True)
-    try:
-        for line in _lines(f"{name}> ", interactive):
-            if line.strip() in (":quit", ":q", ":exit"):
-                break
-            reading.run(line)
-    finally:
-        reading.close()
+    for line in _lines(f"{name}> ", interactive):
+        if line.strip() in (":quit", ":q", ":exit"):
+            break
+        reading.run(line)
 
 
 def _lines(prompt: str, interactive: bool) -> Iterable[str]:
@@ -107,8 +121,9 @@ _NEEDS: Final[dict[str, type[Any]]] = {":diff": Diffs, ":reset": Resets, ":helpe
 class Shell:
     """What the shell knows between two lines."""
 
-    def __init__(self, environment: Any, session: Any) -> None:
-        self.environment, self.session = environment, session
+    def __init__(self, environment: Any, session: Any, reopen: Callable[[], Any] | None = None) -> None:
+        """``reopen`` gives another session where the process of this one is lost."""
+        self.environment, self.session, self._reopen = environment, session, reopen
         self.before: Any = None
         self.heard: dict[str, None] = {}  # texts of answers: ids and names to complete
 
@@ -126,6 +141,10 @@ class Shell:
             click.echo(f"error: {error.format_message()}", err=True)
         except (CallwrightError, ValueError) as error:
             click.echo(f"error: {error}", err=True)
+        if self._reopen is not None and isinstance(self.session, IsolatedSession) and self.session.lost:
+            self.close()
+            self.before, self.session = None, self._reopen()
+            click.echo("the session is lost with its process; another one begins", err=True)
 
     def _call(self, line: str) -> None:
         tool, _, rest = line.partition(" ")
@@ -190,16 +209,19 @@ class Shell:
             outcome = session.helper(rest[0], read_arguments(helpers.get(rest[0]), rest[1:]))
             draw_outcome(outcome, {})
         else:
-            from callwright.cli.state_files import load_state, write_state
+            from callwright.cli.state_files import write_dump
 
             if not rest:
                 raise UsageError(f"{word} needs a file")
             if word == ":load" and not Path(rest[0]).exists():
                 raise UsageError(f"there is no file {rest[0]}")
-            (write_state if word == ":save" else load_state)(session, Path(rest[0]))
+            if word == ":save":
+                write_dump(_there(session, _dumped), Path(rest[0]))
+            else:
+                _there(session, _load, Path(rest[0]))
 
     def _let_pass(self, word: str, seconds: str = "") -> None:
-        if getattr(self.session, "clock", None) is None:
+        if not _there(self.session, _has_clock):
             raise UsageError(f"{word} needs a clock that moves; start the shell with --clock on")
         if word == ":wait" and not seconds.isdecimal():
             raise UsageError(":wait needs a number of seconds")
@@ -258,6 +280,34 @@ class Shell:
         schema = schema_at(self.environment.tools[tool].parameters, (name,)) or {}
         values = schema.get("enum") or ([True, False] if schema.get("type") == "boolean" else list(self.heard))
         return [f"{name}={_quoted(value)}" for value in values]
+
+
+def _there(session: Any, work: Callable[..., Any], *given: Any) -> Any:
+    """What ``work(session, *given)``, a function of a module, returns where the session lives."""
+    if isinstance(session, IsolatedSession):
+        return [*session.stream(iter(()), _steps, work, *given)][-1]
+    return work(session, *given)
+
+
+def _steps(session: Any, work: Callable[..., Any], *given: Any) -> Iterator[Any]:
+    yield work(session.inner, *given)
+
+
+def _dumped(session: Any) -> Any:
+    from callwright.cli.state_files import dumped, must_have_tables
+
+    must_have_tables(session)
+    return dumped(session)
+
+
+def _load(session: Any, path: Path) -> None:
+    from callwright.cli.state_files import load_state
+
+    load_state(session, path)
+
+
+def _has_clock(session: Any) -> bool:
+    return getattr(session, "clock", None) is not None
 
 
 def _quoted(value: Any) -> str:

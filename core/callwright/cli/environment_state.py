@@ -20,6 +20,7 @@ from callwright.commands.options import ComponentName
 @session_options
 @environment_options
 @click.option("-o", "--output", metavar="FILE", help="Write into this file instead of stdout.")
+@options.replace_option
 @click.pass_obj
 def snapshot(
     app: App,
@@ -30,8 +31,11 @@ def snapshot(
     toolsets: tuple[str, ...],
     scale: float | None,
     output: str | None,
+    overwrite: bool,
 ) -> None:
     """The first state of a scenario of ENV as JSON: the time and every table. `env call --state` goes on from it."""
+    if output is not None:
+        options.refuse_existing(Path(output), overwrite=overwrite)
     session: Any = make_environment(app.registry, name, settings, toolsets, scale).open(scenario, seed)
     must_have_tables(session)
     if output is None:

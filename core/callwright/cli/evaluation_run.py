@@ -58,7 +58,7 @@ class Doing:
         pipeline = here.pipeline
         check_keys(self.by, here.tasks)
         if has(here.sampler, RefusesTasks):  # before there is a folder, as all that follows
-            here.sampler.refuse_tasks(here.tasks)
+            here.sampler.refuse_tasks(here.tasks, pipeline.conditions.limits)
         for task in here.tasks[:1]:
             draw_shots(pipeline.corpus, task, here.asked.shots)  # raises for a corpus without any
         folder = Path(output) if output else None

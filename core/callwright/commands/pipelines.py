@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from callwright.errors import LISTED, UnknownName, UsageError
 from callwright.language.shortening import shortened
 from callwright.walk.reward import RewardRecipe
+from callwright.walk.tasks import task_of
 
 if TYPE_CHECKING:
     from callwright.environments.isolated.environment import Isolation
@@ -88,7 +89,7 @@ def benchmark_pipeline(registry: Registry, benchmark: Benchmark, *, ir: str, see
 def find_task(pipeline: Pipeline, task_id: str) -> Task:
     """The task of this id. Raises :class:`callwright.UsageError`, in one line even where a corpus has thousands."""
     try:
-        return pipeline.placed(pipeline.corpus.task(task_id))
+        return pipeline.placed(task_of(pipeline.corpus, task_id))
     except UnknownName as error:
         whole = str(error)
         if len(whole) <= _LONGEST and len(error.known) <= LISTED:

@@ -10,6 +10,7 @@ from callwright.errors import UsageError
 from callwright.language.messages import Message
 from callwright.plugins import default_registry
 from callwright.walk.completion import Completion
+from callwright.walk.tasks import task_of
 
 if TYPE_CHECKING:
     from callwright.walk.reward import Reward
@@ -107,7 +108,7 @@ class ColumnScorer:
                 registry.create("parser", self.ir),
             )
         corpus, recipe, parser = self._parts
-        scored: Reward = recipe.score(corpus.task(task_id), Completion(text), ir=parser)
+        scored: Reward = recipe.score(task_of(corpus, task_id), Completion(text), ir=parser)
         return scored
 
 

@@ -30,6 +30,15 @@ ANNOTATIONS: Final = (
 )  # fmt: skip
 
 
+def _instead_of_a_name(definition: Mapping[str, Any]) -> str:
+    """In words, what a definition has where its name was expected: a text that is not empty."""
+    if "name" in definition:
+        name = definition["name"]
+        return f"'name' is {'empty' if name == '' else json_kind(name)}, expected a text"
+    keys = ", ".join(repr(str(key))[:40] for key in list(definition)[:4]) + (", …" if len(definition) > 4 else "")
+    return f"expected an object with 'name', 'description' and a schema, not one with {keys or 'nothing in it'}"
+
+
 @frozen(slots=False)
 class ToolSpec:
     """A tool as a model is told of it: name, description and JSON Schemas.
@@ -93,7 +102,10 @@ class ToolSpec:
         """From an OpenAI function definition, with or without the ``{"type": "function", …}`` wrapper."""
         inner = definition.get("function", definition)
         if not isinstance(inner, Mapping):
-            raise DataError(f"an OpenAI function definition has no function: {str(definition)[:120]}")
+            raise DataError(
+                f"an OpenAI function definition has no function: expected an object with a name and parameters there, "
+                f"not {json_kind(inner)}"
+            )
         return cls._read(inner, inner.get("parameters"), inner.get("returns"), "an OpenAI function definition")
 
     @classmethod
@@ -124,7 +136,7 @@ class ToolSpec:
 
         name = definition.get("name")
         if not isinstance(name, str) or not name:
-            raise DataError(f"{what} has no name: {str(definition)[:120]}")
+            raise DataError(f"{what} has no name: {_instead_of_a_name(definition)}")
         if parameters is not None and not isinstance(parameters, Mapping):
             raise DataError(f"the parameters of tool {name!r} are not an object but {json_kind(parameters)}")
         index = result.get("index") if isinstance(result, Mapping) else None

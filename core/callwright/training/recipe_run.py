@@ -24,7 +24,7 @@ from callwright.training.ledger.ingredients import Ingredients
 from callwright.training.ledger.owner import owned
 from callwright.training.ledger.weights import weight_digests
 from callwright.training.reporter import SILENT, Reporter
-from callwright.training.run_folder import Run, describe_process
+from callwright.training.run_folder import Run, describe_process, refuse_other_files
 from callwright.training.spending import Meter, in_words
 from callwright.training.tracking.following import create_trackers, followed
 from callwright.training.trainer import Checking, ChecksModel, SamplesGroups
@@ -63,7 +63,8 @@ def run_recipe(
     With ``accept_changes`` a run goes on though corpus, plugins, versions or rows are not those that it was begun with,
     which its ledger then says.
 
-    Raises :class:`callwright.CallwrightError` in all foreseen cases; whatever was written before stays.
+    Raises :class:`callwright.errors.FolderTaken` for an ``output`` that holds something else than a run, and
+    :class:`callwright.CallwrightError` in all foreseen cases; whatever was written before stays.
     """
     registry = registry or default_registry()
     if corpus is not None:
@@ -89,8 +90,9 @@ def run_pipeline(
 ) -> Run:
     """Train a pipeline that was made of a recipe, with the recipe's trainer unless another is given.
 
-    Raises :class:`callwright.errors.RunError` if another process writes into the folder, or if the folder was begun
-    with another corpus, other plugins or versions, unless ``accept_changes``.
+    Raises :class:`callwright.errors.FolderTaken` for a folder that holds something else than a run, and
+    :class:`callwright.errors.RunError` if another process writes into it, or if it was begun with another corpus, other
+    plugins or versions, unless ``accept_changes``.
     """
     loaded, registry = pipeline.recipe, pipeline.registry
     trainer = trainer or create_trainer(loaded, registry)
@@ -103,6 +105,7 @@ def run_pipeline(
             "here; give the recipe that the run was begun with, and --output with this folder"
         )
     folder = Path(output) if output else default_folder(loaded.recipe.name)
+    refuse_other_files(folder)
     manifest = describe_process(
         registry,
         command=command,

@@ -98,8 +98,11 @@ def offers_tools(sampler: object) -> bool:
 class RefusesTasks(Protocol):
     """What a sampler offers in addition that cannot answer every task: evaluations ask it before they begin."""
 
-    def refuse_tasks(self, tasks: Sequence[Task]) -> None:
-        """Raise :class:`callwright.errors.DataError` naming the first task that it cannot answer, if there is one."""
+    def refuse_tasks(self, tasks: Sequence[Task], limits: TurnLimits) -> None:
+        """Raise :class:`callwright.errors.DataError` naming the first task that it cannot answer, if there is one.
+
+        ``limits`` are those of the attempts; those of a task are :func:`callwright.walk.limits.limits_for`.
+        """
 
 
 class AskedOneByOne(Protocol):

@@ -10,7 +10,7 @@ from attrs import field, frozen
 from callwright.environments.hazards.policy import Hazards
 from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Environment
-from callwright.errors import UsageError
+from callwright.errors import CallwrightError, ComponentError, UsageError
 from callwright.language.program import Program
 from callwright.language.shortening import shortened
 from callwright.tools.costing import telling_costs
@@ -186,6 +186,29 @@ class Corpus(Protocol):
 
     def task(self, task_id: str) -> Task:
         """The task with this id; raises :class:`callwright.errors.UnknownName`."""
+
+
+def task_of(corpus: Corpus, task_id: str) -> Task:
+    """The task of a corpus with this id.
+
+    Raises what the corpus raises of what it does not know, and :class:`callwright.errors.ComponentError` for a corpus
+    that finds another task, or ends in an error of its own.
+    """
+    try:
+        task = corpus.task(task_id)
+    except CallwrightError:
+        raise
+    except Exception as error:
+        raise ComponentError(
+            f"task({task_id!r:.60}) of the corpus {corpus.name!r} raised {type(error).__name__}: {error}. Of an id "
+            "that is not there it must raise callwright.errors.UnknownName"
+        ) from error
+    if not isinstance(task, Task) or task.id != task_id:
+        what = f"the task {task.id!r:.60}" if isinstance(task, Task) else f"{task!r:.60}"
+        raise ComponentError(
+            f"task({task_id!r:.60}) of the corpus {corpus.name!r} is {what}, and not the one of that id"
+        )
+    return task
 
 
 def first_tasks(tasks: Sequence[Task], limit: int | None) -> Sequence[Task]:

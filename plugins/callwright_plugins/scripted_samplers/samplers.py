@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from attrs import evolve
 
-from callwright.errors import DataError, UsageError
+from callwright.errors import CannotExpress, DataError, UsageError
 from callwright.language.parser import Parser, TakesHandles
 from callwright.language.program import Call, Program
 from callwright.plugins import Registry
@@ -21,6 +21,7 @@ from callwright.walk.answers import answers_match
 from callwright.walk.calls.handles import shows_handles
 from callwright.walk.completion import Completion
 from callwright.walk.execution import execute
+from callwright.walk.limits import ONE_TURN, TurnLimits, limits_for
 from callwright.walk.sampling import SamplingRequest
 from callwright.walk.tasks import Task
 from callwright_plugins.scripted_samplers.native import next_wave
@@ -87,15 +88,17 @@ class Gold(Scripted):
 
     def _completion(self, request: SamplingRequest, seed: str) -> Completion:
         gold, parser = request.task.program, self.parser
-        if gold is None or GOLD in request.task.facts or not _in_turns(request, parser):
+        if gold is None or GOLD in request.task.facts or not _in_turns(request.limits, parser):
             return super()._completion(request, seed)
         written = self.program(request.task, Random(seed))
         handles = shows_handles(request.task, parser)
         wave = next_wave(written, gold, request.turns, request.task.tools, handles=handles)
         return Completion(parser.render(wave or SETTLED))
 
-    def refuse_tasks(self, tasks: Sequence[Task]) -> None:
-        """Raise :class:`callwright.errors.DataError` for tasks that have neither a program nor turns of one."""
+    def refuse_tasks(self, tasks: Sequence[Task], limits: TurnLimits) -> None:
+        """Raise :class:`callwright.errors.DataError` for tasks that have neither a program nor turns of one, and for
+        programs that the form cannot write in so many turns.
+        """
         bare = [task.id for task in tasks if task.program is None and GOLD not in task.facts]
         if bare:
             have = "has" if len(bare) == 1 else "have"
@@ -103,6 +106,33 @@ class Gold(Scripted):
                 f"{len(bare):,} of {len(tasks):,} tasks {have} no reference program, which the sampler {self.name!r} "
                 f"writes; the first is {bare[0]!r}. Another sampler can answer them"
             )
+        unwritten = [(task, why) for task in tasks if (why := self._unwritten(task, limits_for(task.facts, limits)))]
+        if unwritten:
+            (first, why), form = unwritten[0], self.parser.name
+            raise DataError(
+                f"{len(unwritten):,} of {len(tasks):,} tasks have a reference program that the form {form!r} cannot "
+                f"write here; the first is {first.id!r}: {why}. {self._ways_out([task for task, _ in unwritten])}"
+            )
+
+    def _unwritten(self, task: Task, limits: TurnLimits) -> str:
+        """Why the program of a task cannot be written within limits; empty if it can, as far as is known before."""
+        if task.program is None or GOLD in task.facts:
+            return ""
+        if _in_turns(limits, self.parser):
+            due, most = len(task.program.waves), limits.assistant_turns
+            return f"it takes {due} turns, and there are {most}" if due > most else ""
+        try:
+            self.parser.render(task.program)
+        except CannotExpress as error:
+            return str(error)
+        return ""
+
+    def _ways_out(self, tasks: Sequence[Task]) -> str:
+        several = [task for task in tasks if task.facts.get(ONE_TURN) is not True]
+        if not several or not _takes_handles(self.parser):
+            return "Another form can (--ir)"
+        turns = max(len(task.program.waves) for task in several if task.program is not None)
+        return f"Another form can (--ir), and so can this one in {turns} turns (--turns {turns}, in a recipe [turns])"
 
     def program(self, task: Task, rng: Random) -> Program:
         """The task's own program. Raises :class:`callwright.errors.DataError` if it has none."""
@@ -196,9 +226,12 @@ class RandomValid(Scripted):
         return Program(tuple(calls), thought="Any tool will do.")
 
 
-def _in_turns(request: SamplingRequest, parser: Parser) -> bool:
-    several = request.limits is not None and not request.limits.single
-    return several and isinstance(parser, TakesHandles) and parser.takes_handles
+def _in_turns(limits: TurnLimits | None, parser: Parser) -> bool:
+    return limits is not None and not limits.single and _takes_handles(parser)
+
+
+def _takes_handles(parser: Parser) -> bool:
+    return isinstance(parser, TakesHandles) and parser.takes_handles
 
 
 def _offered(task: Task) -> list[ToolSpec]:

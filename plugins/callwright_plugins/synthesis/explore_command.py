@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @click.argument("name", type=ComponentName("environment"), metavar="ENV")
 @environment_options
 @click.option("-o", "--out", type=click.Path(dir_okay=False), metavar="FILE", help="Write everything as JSON.")
+@options.replace_option
 @options.json_option
 @click.pass_obj
 def explore_(
@@ -33,6 +34,7 @@ def explore_(
     settings: tuple[str, ...],
     toolsets: tuple[str, ...],
     out: str | None,
+    overwrite: bool,
     as_json: bool,
 ) -> None:
     """Call the tools of the environment ENV with what schemas, results and people suggest.
@@ -43,6 +45,8 @@ def explore_(
     from callwright.commands.bars import reporter
     from callwright_plugins.synthesis.exploration.explored import explore
 
+    if out is not None:
+        options.refuse_existing(Path(out), overwrite=overwrite)
     environment = make_environment(app, name, settings, toolsets)
     worlds = read_seeds(seeds)
     with reporter() as bars:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -21,6 +21,15 @@ if TYPE_CHECKING:
     from callwright_plugins.synthesis.graph.edges import Edge, Graph
     from callwright_plugins.synthesis.graph.proposals import Compared
 
+_INSTEAD: Final = "name another file, or replace it with --overwrite"
+#: The options that a graph is of, by the names in its file.
+_OPTIONS: Final = {
+    "scenario": "--scenario",
+    "seeds": "--seeds",
+    "asked": "--calls",
+    "destructive": "--allow-destructive",
+}
+
 
 @click.command("graph")
 @click.argument("name", type=ComponentName("environment"), metavar="ENV")
@@ -33,7 +42,7 @@ if TYPE_CHECKING:
     help="Write the graph: JSON, or DOT if FILE ends in .dot. A JSON graph of the same tools and options is taken from "
     "FILE, not built again.",
 )
-@click.option("--rebuild", is_flag=True, help="Build the graph anew, whatever FILE holds.")
+@click.option("--overwrite", "--rebuild", is_flag=True, help="Build the graph anew and replace what FILE holds.")
 @click.option("--edge", nargs=2, metavar="A B", help="Show the proofs of the edges from tool A to tool B.")
 @click.option("--chains", "count", type=click.IntRange(min=1), metavar="N", help="Draw N chains of 2 to 5 tools.")
 @click.option("--check", metavar="FILE", help="Make the calls of every proof of this graph again; build nothing.")
@@ -94,7 +103,7 @@ def read_graph(path: Path) -> Graph:
 def _graph(environment: Environment, given: dict[str, Any]) -> Graph:
     """The graph of the file of -o, where it is of these tools and options; else it is built, and written there."""
     from callwright.commands.bars import reporter
-    from callwright_plugins.synthesis.exploration.explored import explore, schema_hash
+    from callwright_plugins.synthesis.exploration.explored import explore
     from callwright_plugins.synthesis.graph.building import build
     from callwright_plugins.synthesis.graph.drawing import dot
 
@@ -109,13 +118,10 @@ def _graph(environment: Environment, given: dict[str, Any]) -> Graph:
         "destructive": given["allow_destructive"],
     }
     as_dot = out is not None and out.suffix in (".dot", ".gv")
-    if out is not None and not as_dot and not given["rebuild"] and out.exists():
-        known = read_graph(out)
-        if known.environment != environment.name:
-            raise UsageError(f"{out} is the graph of {known.environment!r}; name another file, or say --rebuild")
-        same = all(known.settings.get(key) == value for key, value in asked.items())
-        if same and known.schema == schema_hash(environment.tools):
-            return known
+    if out is not None and as_dot:
+        options.refuse_existing(out, overwrite=given["overwrite"])
+    elif out is not None and not given["overwrite"] and out.exists():
+        return _kept(out, environment, asked)
     with reporter() as bars:
         explored = explore(
             environment,
@@ -130,6 +136,24 @@ def _graph(environment: Environment, given: dict[str, Any]) -> Graph:
         text = dot(graph) if as_dot else json.dumps(graph.as_json(), ensure_ascii=False) + "\n"
         write_text(out, text)
     return graph
+
+
+def _kept(out: Path, environment: Environment, asked: dict[str, Any]) -> Graph:
+    """The graph of a file. Raises :class:`callwright.UsageError` where it is not of these tools and options."""
+    from callwright_plugins.synthesis.exploration.explored import schema_hash
+
+    try:
+        known = read_graph(out)
+    except DataError as error:
+        raise UsageError(f"{error}: {_INSTEAD}") from error
+    differing = ", ".join(_OPTIONS[key] for key, value in asked.items() if known.settings.get(key) != value)
+    if known.environment != environment.name:
+        raise UsageError(f"{out} is the graph of {known.environment!r}: {_INSTEAD}")
+    if known.schema != schema_hash(environment.tools):
+        raise UsageError(f"{out} is a graph of other tools of {known.environment!r}: {_INSTEAD}")
+    if differing:
+        raise UsageError(f"{out} is a graph made with other options ({differing}): {_INSTEAD}")
+    return known
 
 
 def check_graph_file(environment: Environment, path: Path, as_json: bool) -> None:

@@ -27,6 +27,7 @@ FINAL: Final = "final"
 NOTE: Final = "callwright_policy.json"
 #: The run of the trainer ``local`` in which a model is made or warmed up.
 WARM_START: Final = "warm_start"
+_A_NAME: Final = "a name such as Qwen/Qwen3-0.6B that transformers resolves"
 
 
 @frozen
@@ -93,12 +94,22 @@ def make_base(options: Options, model: Model, pipeline: Pipeline, run: Run, repo
 def resolved(path: str) -> str:
     """The directory of a model, of a run folder its final checkpoint; a name as it is, for transformers.
 
-    Raises :class:`callwright.errors.DataError` for a directory that holds no model or is not there.
+    A name is one that transformers has in its cache, or may fetch: ``OWNER/NAME``, where no folder here is called
+    ``OWNER``. Raises :class:`callwright.errors.DataError` for anything else, and for a directory that holds no model.
     """
     folder = Path(path)
     if not folder.is_dir():
         if path.startswith((".", "/", "~")) or path.count("/") > 1:
-            raise DataError(f"{path} is not a directory, nor a name such as Qwen/Qwen3-0.6B that transformers resolves")
+            raise DataError(f"{path} is not a directory, nor {_A_NAME}")
+        if not is_cached(path):
+            owner, sign, _ = path.partition("/")
+            if not sign or Path(owner).is_dir():
+                raise DataError(f"{path} is not a directory, nor {_A_NAME}")
+            if _is_offline():
+                raise DataError(
+                    f"{path} is not a directory, nor in the cache of transformers, which fetches nothing: "
+                    "HF_HUB_OFFLINE is set"
+                )
         return path
     if (folder / "checkpoints" / FINAL).is_dir():
         folder = folder / "checkpoints" / FINAL
@@ -107,6 +118,24 @@ def resolved(path: str) -> str:
         why = "is a run that has not ended" if unfinished else "is not a Hugging Face model directory"
         raise DataError(f"{folder} {why}: it has no {'checkpoints/final' if unfinished else 'config.json'}")
     return str(folder.resolve())
+
+
+def is_cached(name: str) -> bool:
+    """Whether transformers has the model of a name in its cache."""
+    try:
+        from huggingface_hub import try_to_load_from_cache
+
+        return isinstance(try_to_load_from_cache(name, "config.json"), str)
+    except (ImportError, ValueError, OSError):  # it is no name, say
+        return False
+
+
+def _is_offline() -> bool:
+    try:
+        from huggingface_hub import constants
+    except ImportError:
+        return False
+    return bool(constants.HF_HUB_OFFLINE)
 
 
 def based_on(path: str, model: Model) -> Base:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from callwright.errors import MissingExtra, UsageError, raise_together
+from callwright.errors import DataError, MissingExtra, UsageError, raise_together
 from callwright.options import read_options
 from callwright.training.dry_runs.memory_plan import prompt_tokens
 from callwright.training.reporter import SILENT, Reporter
 from callwright.training.rollouts.task_stream import outlasts_the_run
-from callwright_plugins.trl_trainer.base import FINAL, local_trainer, make_base, needs_local, resolved
+from callwright_plugins.trl_trainer.base import FINAL, is_cached, local_trainer, make_base, needs_local, resolved
 from callwright_plugins.trl_trainer.memory import plan
 from callwright_plugins.trl_trainer.options import Model, Options
 from callwright_plugins.trl_trainer.settings import Translation, foreign, refuse_inexact, translate
@@ -51,7 +52,7 @@ class TRLTrainer:
         try:
             model = read_options(Model, loaded.recipe.model, "the table [model]")
             if model.path is not None:
-                resolved(model.path)
+                found += _of_folder(model.path, loaded)
         except UsageError as error:
             found.append(loaded.error(str(error), "model", *getattr(error, "path", ())))
         if pipeline is not None and pipeline.algorithm is not None:
@@ -135,3 +136,14 @@ class TRLTrainer:
             seed=pipeline.conditions.seed % 2**32,
             folder="RUN/checkpoints",
         )
+
+
+def _of_folder(path: str, loaded: LoadedRecipe) -> list[UsageError]:
+    """What is wrong with where a model is to be. That transformers will have to fetch it is said."""
+    try:
+        folder = resolved(path)
+    except DataError as error:
+        return [loaded.error(str(error), "model", "path")]
+    if folder == path and not Path(path).is_dir() and not is_cached(path):
+        logger.warning("the model is fetched before training begins", reason=f"there is no folder {path}")
+    return []

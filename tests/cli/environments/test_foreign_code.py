@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import callwright as cw
+from callwright.cli import environment_call
 from callwright.cli.environment_call import OneCall, call_once
 from callwright.cli.plugin_checks import HowToCheck, check_plugin
 from callwright.plugins import Registry, load_plugins
@@ -103,6 +104,18 @@ def test_a_call_that_ends_its_process_did_not_execute(rough: Registry, invoke: C
     assert (found["kind"], found["code"], found["digest"]) == ("infrastructure_error", "exited", "")
     said = invoke("env", "call", "says-v1", "say", "--arg", "x=4", plugins=rough)
     assert (said.exit_code, said.stdout) == (0, "ok\n4\n")
+
+
+def test_the_shell_goes_on_after_a_tool_that_ends_or_blocks_its_process(
+    rough: Registry, invoke: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment_call, "TIME_LIMIT", 0.5)
+    for name, tool, said in (("ends-v1", "end", "end ended its process"), ("blocks-v1", "block", "took more than 0.5")):
+        done = invoke("env", "shell", name, input=f"{tool}\n{tool} x=2\n:digest\n", plugins=rough)
+        assert done.exit_code == 0
+        assert done.stdout.count(said) == 2
+        assert len(done.stdout.splitlines()[-1]) >= 32  # the digest of the session that began then
+        assert done.stderr.count("the session is lost with its process; another one begins") == 2
 
 
 def test_a_call_of_a_tool_that_no_process_can_make_again_is_made_here(capsys: pytest.CaptureFixture[str]) -> None:

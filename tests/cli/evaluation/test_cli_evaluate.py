@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ from click.testing import Result
 import callwright as cw
 from callwright.cli.evaluation_tables import draw_accuracies
 from callwright.commands.file_formats import schema_of
+from callwright.plugins import load_plugins
 from callwright.training.evaluation import Plan
 
 Invoke = Callable[..., Result]
@@ -317,6 +319,27 @@ def test_tasks_that_a_sampler_cannot_answer_are_refused_before_there_is_a_folder
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"error: 8 of 12 tasks have no reference program, which the sampler {sampler!r} writes")
     assert invoke("evaluate", "--corpus", "bare-sums-v1", "--sampler", "no-call", "-o", out).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "call 1: its arguments refer to an earlier result, for which this form has no notation"),
+        (("--turns", "2"), "it takes 3 turns, and there are 2"),
+    ],
+)
+def test_references_that_a_form_cannot_write_in_these_turns_are_refused_before_there_is_a_folder(
+    invoke: Invoke, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    out, plugins = tmp_path / "e", load_plugins()
+    asked = ("evaluate", "--corpus", "toolworld-mini-v1", "--sampler", "gold", "--ir", "toolrl", "--limit", "30")
+    done = invoke(*asked, *words, "-o", out, plugins=plugins)
+    assert (done.exit_code, out.exists()) == (2, False)
+    (line,) = done.stderr.splitlines()
+    assert "of 30 tasks have a reference program that the form 'toolrl' cannot write here" in line
+    assert said in line
+    (turns,) = re.findall(r"--turns (\d+)", line)
+    assert json.loads(invoke(*asked, "--turns", turns, "--json", plugins=plugins).stdout)["overall"] == 1.0
 
 
 def test_an_evaluation_has_a_report(invoke: Invoke, tmp_path: Path) -> None:

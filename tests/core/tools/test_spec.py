@@ -80,8 +80,9 @@ def test_tier_definitions_are_read() -> None:
     ("definition", "message"),
     [
         ({}, "has no name"),
-        ({"name": ""}, "has no name"),
-        ({"name": 3}, "has no name"),
+        ({"name": ""}, "has no name: 'name' is empty, expected a text"),
+        ({"name": 3}, "has no name: 'name' is a number, expected a text"),
+        ({"label": {"en": "f"}}, "has no name: expected an object with .*, not one with 'label'$"),
         (
             {"name": "f", "parameters": [1], "inputSchema": [1]},
             "the parameters of tool 'f' are not an object but a list",
@@ -94,7 +95,7 @@ def test_what_is_no_definition_is_refused(read: Any, definition: Any, message: s
 
 
 def test_an_openai_wrapper_around_nothing_is_refused() -> None:
-    with pytest.raises(DataError, match="has no function"):
+    with pytest.raises(DataError, match=r"has no function: expected an object .*, not text"):
         cw.ToolSpec.from_openai({"type": "function", "function": "f"})
 
 

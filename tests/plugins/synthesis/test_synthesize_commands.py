@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from callwright.cli.root import root
 from callwright.commands.app import App
+from callwright.errors import UsageError
 
 
 def run(*words: str) -> Result:
@@ -40,7 +41,7 @@ def test_a_graph_that_is_there_is_taken_as_it_is_and_built_again_on_demand(graph
     graph.write_text(json.dumps(planted), encoding="utf-8")
     taken = run("graph", "video_meeting", "--calls", "600", "-o", str(graph), "--json")
     assert json.loads(taken.output)["edges"] == []
-    run("graph", "video_meeting", "--calls", "600", "-o", str(graph), "--rebuild")
+    run("graph", "video_meeting", "--calls", "600", "-o", str(graph), "--overwrite")
     assert json.loads(graph.read_text(encoding="utf-8")) == kept
 
 
@@ -92,3 +93,29 @@ def test_a_file_that_is_no_graph_is_said_to_be_none(tmp_path: Path) -> None:
     assert "list.json" in str(run("graph", "video_meeting", "--check", str(path)).exception)
     path.write_text("not json", encoding="utf-8")
     assert "list.json" in str(run("graph", "video_meeting", "-o", str(path)).exception)
+
+
+@pytest.mark.parametrize("words", [("explore", "video_meeting"), ("graph", "video_meeting")])
+@pytest.mark.parametrize("name", ["notes.txt", "notes.dot"])
+def test_a_file_that_is_there_is_not_replaced(tmp_path: Path, words: tuple[str, ...], name: str) -> None:
+    path = tmp_path / name
+    path.write_text("mine", encoding="utf-8")
+    refused = run(*words, "--calls", "20", "-o", str(path)).exception
+    assert isinstance(refused, UsageError)
+    assert "--overwrite" in str(refused)
+    assert path.read_text(encoding="utf-8") == "mine"
+    run(*words, "--calls", "20", "-o", str(path), "--overwrite")
+    assert path.read_text(encoding="utf-8") != "mine"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [(("--calls", "300"), "--calls"), (("--seeds", "0,2", "--calls", "600"), "--seeds"), ((), "--calls")],
+)
+def test_a_graph_of_other_options_is_not_replaced(graph: Path, words: tuple[str, ...], said: str) -> None:
+    kept = graph.read_bytes()
+    refused = run("graph", "video_meeting", *words, "-o", str(graph)).exception
+    assert isinstance(refused, UsageError)
+    assert f"other options ({said})" in str(refused)
+    assert "--overwrite" in str(refused)
+    assert graph.read_bytes() == kept

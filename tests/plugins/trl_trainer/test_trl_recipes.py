@@ -50,6 +50,37 @@ def test_what_cannot_be_followed_is_refused_by_name(setting: str, recipe: str, r
         prepare(loaded, registry)
 
 
+@pytest.mark.parametrize(
+    ("model", "offline", "said"),
+    [
+        ("nowhere", False, "nowhere is not a directory, nor a name such as"),
+        ("models/YOURS", False, "models/YOURS is not a directory, nor a name such as"),
+        ("models-of-nobody/small", True, "HF_HUB_OFFLINE is set"),
+        ("models-of-nobody/small", False, ""),
+    ],
+)
+def test_a_model_that_is_not_there_is_said_before_anything_is_started(
+    model: str,
+    offline: bool,
+    said: str,
+    recipe: str,
+    registry: Registry,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "models").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", offline)
+    loaded = parse_recipe(recipe, "small.toml", [f"model={model}"])
+    with capture_logs() as logged:
+        if said:
+            with pytest.raises(RecipeError, match=said):
+                prepare(loaded, registry)
+        prepare(loaded, registry, planning=True)
+    told = "planned without the model, which a run needs" if said else "the model is fetched before training begins"
+    assert [one["event"] for one in logged] == [told]
+
+
 def test_a_curriculum_that_outlasts_the_run_is_warned_of(recipe: str, registry: Registry) -> None:
     loaded = parse_recipe(recipe, "small.toml", ["trainer.curriculum=[{until=4000, depths=[1]}]"])
     with capture_logs() as logged:

@@ -222,6 +222,11 @@ class IsolatedSession(Session):
         names = chain((first, first), what, repeat("the session"))
         return self._process.stream(names, ("stream", self._number, work, given))
 
+    @property
+    def lost(self) -> bool:
+        """Whether its process is gone: whatever it is asked fails."""
+        return self._process.lost is not None
+
     def digest(self) -> str:
         found: str = self._process.ask("the digest of a session", ("digest", self._number))
         return found

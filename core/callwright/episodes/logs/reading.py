@@ -90,7 +90,10 @@ def read_tools(tools: Tools) -> dict[str, ToolSpec]:
             listed += value if isinstance(value, list) else [value]
     else:
         where, listed = "tools", list(tools.values() if isinstance(tools, Mapping) else tools)
-    specs = (one.spec if isinstance(one, FunctionTool) else read_tool(one, where) for one in listed)
+    specs = (
+        one.spec if isinstance(one, FunctionTool) else read_tool(one, f"{where}: tool {number}")
+        for number, one in enumerate(listed, start=1)
+    )
     return {spec.name: spec for spec in specs}
 
 

@@ -167,7 +167,7 @@ def read_tool(definition: Any, where: str = "tools") -> ToolSpec:
     if isinstance(definition, ToolSpec):
         return definition
     if not isinstance(definition, Mapping):
-        raise DataError(f"{where}: a tool is an object with a name and a schema, not {str(definition)[:80]!r}")
+        raise DataError(f"{where}: a tool is an object with a name and a schema, not {json_kind(definition)}")
     try:
         if "inputSchema" in definition:
             spec = ToolSpec.from_mcp(definition)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ from callwright.plugins import Registry
 from callwright.training.ledger.ingredients import plugin_digests
 from callwright.training.reporter import SILENT, Reporter
 from callwright_plugins.synthesis.exploration.explored import Explored, explore, schema_hash
+from callwright_plugins.synthesis.exploration.tape import OtherTape, Tape
 from callwright_plugins.synthesis.graph.building import build
 from callwright_plugins.synthesis.graph.edges import Graph
 from callwright_plugins.synthesis.settings import write_text
@@ -80,10 +82,11 @@ def known(
     """The knowledge of an environment: from ``cache`` where it is there, else found out and kept there.
 
     ``calls`` is the budget of exploring for each seed. What is kept is taken for the same tools (their schema hash) and
-    arguments; a file that cannot be read is made anew. ``cache`` is a folder, ``None`` keeps nothing. ``registry``
-    tells which build of the environment this is: what another version or source of its plugin came to is not taken.
-    Raises :class:`callwright.UsageError` for less than two seeds, since information is proven in two worlds, and what
-    exploring raises.
+    arguments; a file that cannot be read is made anew. What exploring came to is kept there as soon as it is there, so
+    that whoever is stopped while it is proven what needs what has only that left to do. ``cache`` is a folder, ``None``
+    keeps nothing. ``registry`` tells which build of the environment this is: what another version or source of its
+    plugin came to is not taken. Raises :class:`callwright.UsageError` for less than two seeds, since information is
+    proven in two worlds, and what exploring raises.
     """
     if len(set(seeds)) < 2:
         raise UsageError("information is proven in two worlds, so name two seeds or more")
@@ -94,16 +97,24 @@ def known(
         kept = _kept(path, environment.name, schema)
         if kept is not None:
             return kept
-    explored = explore(
-        environment,
-        scenario=scenario,
-        seeds=seeds,
-        calls=calls,
-        allow_destructive=allow_destructive,
-        reporter=reporter,
-    )
-    graph, _ = build(environment, explored, settings=asked, reporter=reporter)
-    return _written(path, Knowledge(explored, graph))
+
+    def explored(tape: Tape | None) -> Explored:
+        return explore(
+            environment,
+            scenario=scenario,
+            seeds=seeds,
+            calls=calls,
+            allow_destructive=allow_destructive,
+            reporter=reporter,
+            tape=tape,
+        )
+
+    found = explored(None) if path is None else _explored_once(path, explored)
+    graph, _ = build(environment, found, settings=asked, reporter=reporter)
+    made = _written(path, Knowledge(found, graph))
+    if path is not None:
+        _tape_of(path).unlink(missing_ok=True)
+    return made
 
 
 def already_known(
@@ -149,6 +160,27 @@ def _path(
         return None
     key = digest_of([FORMAT, environment.name, schema, asked, _build(environment, registry)])[:24]
     return cache / f"{_plain(environment.name)}-{key}.json"
+
+
+def _explored_once(path: Path, explored: Callable[[Tape | None], Explored]) -> Explored:
+    """What exploring comes to, by the tape of an earlier start where there is one of the same calls."""
+    kept = _tape_of(path)
+    told = Tape.read(kept)
+    if told is not None:
+        with suppress(OtherTape):
+            return explored(told)
+    tape = Tape()
+    found = explored(tape)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    draft = kept.with_name(f"{kept.name}.{os.getpid()}")
+    if tape.write(draft):
+        draft.replace(kept)
+    return found
+
+
+def _tape_of(path: Path) -> Path:
+    """Where exploring is kept until its knowledge is."""
+    return path.with_name(f"{path.name}.tape")
 
 
 def _written(path: Path | None, made: Knowledge) -> Knowledge:

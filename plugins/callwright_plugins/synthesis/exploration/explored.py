@@ -14,6 +14,7 @@ from callwright.tools.spec import ToolSpec
 from callwright.training.reporter import SILENT, Reporter
 from callwright_plugins.synthesis.exploration.explorer import Explorer, World
 from callwright_plugins.synthesis.exploration.states import allowed_tools
+from callwright_plugins.synthesis.exploration.tape import Tape
 from callwright_plugins.synthesis.exploration.values import value_of
 from callwright_plugins.synthesis.exploration.witness import Witness
 
@@ -194,13 +195,18 @@ def explore(
     calls: int | None = None,
     allow_destructive: bool = False,
     reporter: Reporter = SILENT,
+    tape: Tape | None = None,
 ) -> Explored:
     """Call the tools of an environment with whatever its schemas, results and people suggest.
 
     ``calls`` is the budget for each seed; the default is so many for each tool. Nothing is counted in seconds, so the
     same arguments give the same calls on every machine. Tools that destroy something are left out where that would
-    outlive the session, unless ``allow_destructive``. Raises :class:`callwright.UsageError` for no seeds, for a budget
-    below 1, or where no tool may be called, and whatever opening a session raises.
+    outlive the session, unless ``allow_destructive``. ``tape`` takes up what the calls come to; one that was read says
+    it, and none is made.
+
+    Raises :class:`callwright.UsageError` for no seeds, for a budget below 1, or where no tool may be called, whatever
+    opening a session raises, and :class:`~callwright_plugins.synthesis.exploration.tape.OtherTape` for a tape of other
+    calls.
     """
     if not seeds:
         raise UsageError("exploring needs a seed")
@@ -211,7 +217,7 @@ def explore(
         raise UsageError(_why_nothing(environment, forbidden))
     elsewhere = declares(environment, OutOfProcess)
     budget = calls if calls is not None else (CALLS_ELSEWHERE if elsewhere else CALLS_A_TOOL) * max(len(tools), 5)
-    explorer = Explorer(environment, tools)
+    explorer = Explorer(environment, tools, tape)
     reporter.start(f"exploring {environment.name}, calls", budget * len(seeds))
     worlds = tuple(explorer.explore(scenario, seed, budget, reporter) for seed in seeds)
     reporter.finish()

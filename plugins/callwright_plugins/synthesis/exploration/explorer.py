@@ -13,29 +13,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from random import Random
 from typing import Any, Final
 
 from attrs import define, field, frozen
 
-from callwright.capability import has
-from callwright.environments.protocol import (
-    Briefs,
-    Environment,
-    Outcome,
-    OutOfProcess,
-    Suggests,
-    TellsGoalState,
-    TellsTime,
-    declares,
-)
+from callwright.environments.protocol import Environment, Outcome, OutOfProcess, Suggests, declares
 from callwright.language.program import Call
 from callwright.training.reporter import SILENT, Reporter
 from callwright_plugins.synthesis.exploration.drawing import Drawer, shared_values
 from callwright_plugins.synthesis.exploration.enabling import enabler_weights
 from callwright_plugins.synthesis.exploration.free import SOME_DAY
-from callwright_plugins.synthesis.exploration.states import Failed, Laboratory, OutOfCalls, State, known_to
+from callwright_plugins.synthesis.exploration.states import Failed, Laboratory, OutOfCalls, State
+from callwright_plugins.synthesis.exploration.tape import Tape
 from callwright_plugins.synthesis.exploration.values import Bank, Key, Memory, key_of, leaves, names_something
 
 _DEEPEST_STATE: Final = 8
@@ -52,7 +43,6 @@ _TOLD_WORD: Final = re.compile(r"'([^']{1,80})'|\"([^\"]{1,80})\"|([A-Za-z]*[0-9
 _DOUBTS: Final = 3
 #: Tools that are tried in a new state about the things of the call that led there.
 _LOOKS: Final = 6
-_NOW: Final = re.compile(r"Now: (?:\w+, )?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)")
 
 
 @frozen
@@ -119,8 +109,8 @@ class World:
 class Explorer:
     """Explores one world after the other; what it learns of tools in one is of use in the next."""
 
-    def __init__(self, environment: Environment, tools: list[str]) -> None:
-        self.environment = environment
+    def __init__(self, environment: Environment, tools: list[str], tape: Tape | None = None) -> None:
+        self.environment, self.tape = environment, tape
         self.tools = tools
         self.specs = {name: environment.tools[name] for name in tools}
         self.elsewhere = declares(environment, OutOfProcess)
@@ -139,12 +129,13 @@ class Explorer:
         self.bank.forget()
         self.rng = Random(f"explore/{self.environment.name}/{scenario}/{seed}")
         self.world = World(scenario, seed)
-        lab = self.lab = Laboratory(self.environment, scenario, seed, calls, reporter)
+        opened = Laboratory if self.tape is None else self.tape.laboratory
+        lab = self.lab = opened(self.environment, scenario, seed, calls, reporter)
         try:
             #: Whether nobody tells states apart, as with a server that has no place of its own to look at: there every
             #: call that may have changed something leads to another state, and few are worth beginning in again.
-            self.blind = self.elsewhere and not has(lab.first, TellsGoalState)
-            self.world.now = _now(self.environment, lab)
+            self.blind = self.elsewhere and not lab.tells_states()
+            self.world.now = lab.now()
             self.drawer.begin(self.rng, self.world.now)
             self.states = [lab.root]
             self.digests = {lab.root.digest: None}
@@ -468,8 +459,7 @@ class Explorer:
             self.asked[number] = asked if asked < 0 else max(self.asked.get(number, 0), 0)
 
     def _meet(self, named: Key | None) -> bool:
-        session = self.lab.enter(self.lab.root)
-        known = known_to(session, "me" if named is None else str(named[1]))
+        known = self.lab.known("me" if named is None else str(named[1]))
         if known:
             self.bank.know("me" if named is None else "entity", named, known)
             for value in _flat(known):
@@ -503,15 +493,3 @@ def _flat(value: Any) -> list[Any]:
     if isinstance(value, list):
         return [one for inner in value for one in _flat(inner)]
     return [] if value is None else [value]
-
-
-def _now(environment: Environment, lab: Laboratory) -> datetime:
-    """How late it is there, as far as it is told: by the session, or by the briefing."""
-    session = lab.enter(lab.root)
-    if declares(session, TellsTime):
-        return datetime.fromtimestamp(session.tell_time(), UTC)  # type: ignore[attr-defined]
-    if declares(environment, Briefs) and environment.briefs:  # type: ignore[attr-defined]
-        said = _NOW.search(environment.briefing(session))  # type: ignore[attr-defined]
-        if said:
-            return datetime.strptime(said[1], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
-    return SOME_DAY

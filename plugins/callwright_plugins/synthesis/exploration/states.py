@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from attrs import define, field, frozen
 
 from callwright.capability import has
 from callwright.environments.capabilities import Forks
-from callwright.environments.protocol import Disposable, Environment, Knows, Outcome, OutOfProcess, Session, declares
+from callwright.environments.protocol import (
+    Briefs,
+    Disposable,
+    Environment,
+    Knows,
+    Outcome,
+    OutOfProcess,
+    Session,
+    TellsGoalState,
+    TellsTime,
+    declares,
+)
 from callwright.errors import CallwrightError, ComponentError, InfrastructureFailure
 from callwright.language.program import Call
 from callwright.training.reporter import SILENT, Reporter
+from callwright_plugins.synthesis.exploration.free import SOME_DAY
 from callwright_plugins.synthesis.exploration.values import Key
 from callwright_plugins.synthesis.exploration.witness import copied
 
 #: After so many calls a reporter hears of them.
 HEARD: Final = 10
+_NOW: Final = re.compile(r"Now: (?:\w+, )?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)")
 
 
 @frozen
@@ -145,6 +160,25 @@ class Laboratory:
         if not self.forks:
             self._here, self._session = state, last
         return state
+
+    def known(self, entity: str) -> Mapping[str, Any]:
+        """What somebody knows at first."""
+        return known_to(self.enter(self.root), entity)
+
+    def tells_states(self) -> bool:
+        """Whether sessions tell what has come about in them."""
+        return has(self.first, TellsGoalState)
+
+    def now(self) -> datetime:
+        """How late it is at first, as far as it is told: by the session, or by the briefing."""
+        session, environment = self.enter(self.root), self.environment
+        if declares(session, TellsTime):
+            return datetime.fromtimestamp(session.tell_time(), UTC)  # type: ignore[attr-defined]
+        if declares(environment, Briefs) and environment.briefs:  # type: ignore[attr-defined]
+            said = _NOW.search(environment.briefing(session))  # type: ignore[attr-defined]
+            if said:
+                return datetime.strptime(said[1], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+        return SOME_DAY
 
     def _count(self) -> None:
         if self.left <= 0:

@@ -75,6 +75,10 @@ class Terminal(Looking):
 
         self.push_screen(Sources(self.board), chosen)
 
+    def action_help_quit(self) -> None:
+        """Ctrl-C, which copies what is selected: say the key that ends, which Textual takes for its own Ctrl-Q."""
+        self.notify("q ends it, and while you write Ctrl-Q")
+
     def action_help(self) -> None:
         """The keys."""
         self.push_screen(Help())

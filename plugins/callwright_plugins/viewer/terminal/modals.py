@@ -30,7 +30,7 @@ KEYS: Final = (
     ("+ -", "smooth curves more, less"),
     ("[ ] o", "the source before, the next one, all of them"),
     ("Esc", "back"),
-    ("q", "end"),
+    ("q", "end; while you write, Ctrl-Q"),
 )
 
 
@@ -40,6 +40,7 @@ class Help(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "back"),
         Binding("question_mark", "dismiss", "back", show=False),
+        Binding("q", "app.quit", "end"),
     ]
 
     def compose(self) -> ComposeResult:
@@ -54,7 +55,10 @@ class Help(ModalScreen[None]):
 class Sources(ModalScreen[str | None]):
     """What there is to look at."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "back")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss", "back"),
+        Binding("q", "app.quit", "end"),
+    ]
 
     def __init__(self, board: Board) -> None:
         super().__init__()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from tests.plugins.synthesis.depot import (
@@ -22,10 +26,14 @@ from tests.plugins.synthesis.depot import (
 )
 
 import callwright as cw
+from callwright.environments.stateful.session import StatefulSession
 from callwright.errors import DataError, UsageError
 from callwright.plugins import default_registry, load_plugins
 from callwright_plugins.synthesis.blueprints import knowledge as module
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge, briefly_known, cache_folder, known
+from callwright_plugins.synthesis.exploration.explored import explore
+from callwright_plugins.synthesis.exploration.tape import Tape
+from callwright_plugins.synthesis.graph.building import build
 
 
 def found_out(cache: Path | None, calls: int = 400) -> Knowledge:
@@ -87,6 +95,61 @@ def test_who_finds_out_the_same_at_the_same_time_writes_a_file_of_its_own(
     (kept,) = tmp_path.iterdir()
     assert len({kept, *written}) == 3
     assert Knowledge.from_json(json.loads(kept.read_text(encoding="utf-8"))) == first
+
+
+def test_what_was_explored_is_not_explored_again_where_proving_was_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = found_out(tmp_path / "whole")
+    calls, before_proving, call = [], [], StatefulSession.call
+
+    def counted(session: StatefulSession, tool: str, arguments: Mapping[str, Any]) -> cw.Outcome:
+        calls.append(tool)
+        return call(session, tool, arguments)
+
+    def proving(*given: Any, **named: Any) -> Any:
+        before_proving.append(len(calls))
+        if len(before_proving) == 1:
+            raise KeyboardInterrupt
+        return build(*given, **named)
+
+    monkeypatch.setattr(StatefulSession, "call", counted)
+    monkeypatch.setattr(module, "build", proving)
+    stopped = tmp_path / "stopped"
+    with pytest.raises(KeyboardInterrupt):
+        found_out(stopped)
+    (tape,) = stopped.iterdir()
+    assert before_proving[0] >= 2 * 400
+    calls.clear()
+    found_out(stopped)
+    assert before_proving[1] == 0
+    assert calls
+    assert {path.name: path.read_bytes() for path in stopped.iterdir()} == {
+        path.name: path.read_bytes() for path in (tmp_path / "whole").iterdir()
+    }
+    # What is not of these calls, or of none, is explored anew.
+    (kept,) = stopped.iterdir()
+    for other in (b"", b"nothing", gzip.compress(b"[]"), cut_tape(calls=401), cut_tape(rows=9), cut_tape(rows=0)):
+        kept.unlink()
+        tape.write_bytes(other)
+        assert found_out(stopped) == whole
+        assert [*stopped.iterdir()] == [kept]
+
+
+def cut_tape(*, calls: int = 400, rows: int | None = None) -> bytes:
+    """The tape of so many calls, without what comes after some rows."""
+    tape = Tape()
+    explore(depot(), calls=calls, tape=tape)
+    tape.worlds = [world[:rows] for world in tape.worlds]
+    with TemporaryDirectory() as folder:
+        assert tape.write(Path(folder, "tape"))
+        return Path(folder, "tape").read_bytes()
+
+
+def test_answers_that_json_does_not_tell_as_they_are_are_not_kept(tmp_path: Path) -> None:
+    for odd in ((1, 2), {1: 2}, object()):
+        assert not Tape([[["call", 1, ["ok", odd, "", ""], "digest"]]]).write(tmp_path / "tape")
+    assert not (tmp_path / "tape").exists()
 
 
 SHED = """

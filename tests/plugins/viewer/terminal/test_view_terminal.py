@@ -64,6 +64,19 @@ def count(app: Terminal) -> int:
     return app.screen.query_one("#rows", DataTable).row_count
 
 
+@pytest.mark.parametrize("over", ["ctrl+c", "question_mark", "o"])
+def test_the_key_that_ends_is_said_and_ends(run: Path, over: str) -> None:
+    async def use(app: Terminal, pilot: Pilot[None]) -> None:
+        await pilot.press(over)
+        await pilot.pause()
+        told = ["q ends it, and while you write Ctrl-Q"] if over == "ctrl+c" else []
+        assert [one.message for one in app._notifications] == told
+        await pilot.press("q")
+        await until(pilot, lambda: app._exit)
+
+    drive(use, run)
+
+
 def test_open_filter_and_read(run: Path, other: Path) -> None:
     async def use(app: Terminal, pilot: Pilot[None]) -> None:
         assert isinstance(app.screen, Rows)
