@@ -94,7 +94,7 @@ def make_base(options: Options, model: Model, pipeline: Pipeline, run: Run, repo
 def resolved(path: str) -> str:
     """The directory of a model, of a run folder its final checkpoint; a name as it is, for transformers.
 
-    A name is one that transformers has in its cache, or may fetch: ``OWNER/NAME``, where no folder here is called
+    A name is one that transformers has in its cache, or may fetch: of ``OWNER/NAME`` no folder here is called
     ``OWNER``. Raises :class:`callwright.errors.DataError` for anything else, and for a directory that holds no model.
     """
     folder = Path(path)
@@ -103,7 +103,7 @@ def resolved(path: str) -> str:
             raise DataError(f"{path} is not a directory, nor {_A_NAME}")
         if not is_cached(path):
             owner, sign, _ = path.partition("/")
-            if not sign or Path(owner).is_dir():
+            if sign and Path(owner).is_dir():
                 raise DataError(f"{path} is not a directory, nor {_A_NAME}")
             if _is_offline():
                 raise DataError(

@@ -53,7 +53,8 @@ def test_what_cannot_be_followed_is_refused_by_name(setting: str, recipe: str, r
 @pytest.mark.parametrize(
     ("model", "offline", "said"),
     [
-        ("nowhere", False, "nowhere is not a directory, nor a name such as"),
+        ("nowhere", True, "HF_HUB_OFFLINE is set"),
+        ("nowhere", False, ""),
         ("models/YOURS", False, "models/YOURS is not a directory, nor a name such as"),
         ("models-of-nobody/small", True, "HF_HUB_OFFLINE is set"),
         ("models-of-nobody/small", False, ""),

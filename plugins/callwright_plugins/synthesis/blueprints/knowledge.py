@@ -17,7 +17,7 @@ from attrs import frozen
 
 import callwright
 from callwright.digests import digest_of
-from callwright.environments.protocol import Environment
+from callwright.environments.protocol import Environment, OutOfProcess, declares
 from callwright.errors import DataError, UsageError
 from callwright.plugins import Registry
 from callwright.training.ledger.ingredients import plugin_digests
@@ -82,10 +82,10 @@ def known(
     """The knowledge of an environment: from ``cache`` where it is there, else found out and kept there.
 
     ``calls`` is the budget of exploring for each seed. What is kept is taken for the same tools (their schema hash) and
-    arguments; a file that cannot be read is made anew. What exploring came to is kept there as soon as it is there, so
-    that whoever is stopped while it is proven what needs what has only that left to do. ``cache`` is a folder, ``None``
-    keeps nothing. ``registry`` tells which build of the environment this is: what another version or source of its
-    plugin came to is not taken. Raises :class:`callwright.UsageError` for less than two seeds, since information is
+    arguments; a file that cannot be read is made anew. What the calls of exploring a server came to is kept there as
+    soon as all are made, so that whoever is stopped while it is proven what needs what makes none of them again.
+    ``cache`` is a folder, ``None`` keeps nothing. ``registry`` tells which build of the environment this is: what
+    another version or source of its plugin came to is not taken. Raises :class:`callwright.UsageError` for less than two seeds, since information is
     proven in two worlds, and what exploring raises.
     """
     if len(set(seeds)) < 2:
@@ -109,10 +109,12 @@ def known(
             tape=tape,
         )
 
-    found = explored(None) if path is None else _explored_once(path, explored)
+    # In this process calls are cheap, and what takes time is what is learnt of them.
+    keeps = path is not None and declares(environment, OutOfProcess)
+    found = _explored_once(path, explored) if path is not None and keeps else explored(None)
     graph, _ = build(environment, found, settings=asked, reporter=reporter)
     made = _written(path, Knowledge(found, graph))
-    if path is not None:
+    if path is not None and keeps:
         _tape_of(path).unlink(missing_ok=True)
     return made
 

@@ -6,7 +6,6 @@ import gzip
 import importlib
 import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 from tests.plugins.synthesis.depot import (
     TOLD,
+    Far,
     Gate,
     Parcel,
     _rows,
@@ -26,7 +26,6 @@ from tests.plugins.synthesis.depot import (
 )
 
 import callwright as cw
-from callwright.environments.stateful.session import StatefulSession
 from callwright.errors import DataError, UsageError
 from callwright.plugins import default_registry, load_plugins
 from callwright_plugins.synthesis.blueprints import knowledge as module
@@ -100,30 +99,29 @@ def test_who_finds_out_the_same_at_the_same_time_writes_a_file_of_its_own(
 def test_what_was_explored_is_not_explored_again_where_proving_was_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = found_out(tmp_path / "whole")
-    calls, before_proving, call = [], [], StatefulSession.call
+    server, before_proving = Far(disposable=True), []
 
-    def counted(session: StatefulSession, tool: str, arguments: Mapping[str, Any]) -> cw.Outcome:
-        calls.append(tool)
-        return call(session, tool, arguments)
+    def found_out(cache: Path) -> Knowledge:
+        server.calls.clear()
+        return known(server, registry=default_registry(), calls=400, cache=cache)
+
+    whole = found_out(tmp_path / "whole")
 
     def proving(*given: Any, **named: Any) -> Any:
-        before_proving.append(len(calls))
+        before_proving.append(len(server.calls))
         if len(before_proving) == 1:
             raise KeyboardInterrupt
         return build(*given, **named)
 
-    monkeypatch.setattr(StatefulSession, "call", counted)
     monkeypatch.setattr(module, "build", proving)
     stopped = tmp_path / "stopped"
     with pytest.raises(KeyboardInterrupt):
         found_out(stopped)
     (tape,) = stopped.iterdir()
     assert before_proving[0] >= 2 * 400
-    calls.clear()
     found_out(stopped)
     assert before_proving[1] == 0
-    assert calls
+    assert server.calls
     assert {path.name: path.read_bytes() for path in stopped.iterdir()} == {
         path.name: path.read_bytes() for path in (tmp_path / "whole").iterdir()
     }
@@ -139,7 +137,7 @@ def test_what_was_explored_is_not_explored_again_where_proving_was_stopped(
 def cut_tape(*, calls: int = 400, rows: int | None = None) -> bytes:
     """The tape of so many calls, without what comes after some rows."""
     tape = Tape()
-    explore(depot(), calls=calls, tape=tape)
+    explore(Far(disposable=True), calls=calls, tape=tape)
     tape.worlds = [world[:rows] for world in tape.worlds]
     with TemporaryDirectory() as folder:
         assert tape.write(Path(folder, "tape"))
