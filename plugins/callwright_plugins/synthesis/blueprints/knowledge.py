@@ -85,8 +85,10 @@ def known(
     arguments; a file that cannot be read is made anew. What the calls of exploring a server came to is kept there as
     soon as all are made, so that whoever is stopped while it is proven what needs what makes none of them again.
     ``cache`` is a folder, ``None`` keeps nothing. ``registry`` tells which build of the environment this is: what
-    another version or source of its plugin came to is not taken. Raises :class:`callwright.UsageError` for less than two seeds, since information is
-    proven in two worlds, and what exploring raises.
+    another version or source of its plugin came to is not taken.
+
+    Raises :class:`callwright.UsageError` for less than two seeds, since information is proven in two worlds, and what
+    exploring raises.
     """
     if len(set(seeds)) < 2:
         raise UsageError("information is proven in two worlds, so name two seeds or more")

@@ -107,8 +107,9 @@ class _Order:
 
     def needed(self) -> list[set[int]]:
         """By call: those that it was said to follow, or cannot be made before, beside what it refers to."""
-        self.look()
         quiet = [self.tools[call.tool].read_only for call in self.calls]
+        if not all(quiet):
+            self.look()
         found: list[set[int]] = []
         behind: list[set[int]] = []  # by call: all that it hangs on, near or far
         for place, call in enumerate(self.calls):
@@ -118,7 +119,7 @@ class _Order:
             loose = [one for one in range(place) if one not in closed and not (quiet[one] and quiet[place])]
             for one in self._stuck(place, loose, closed, behind):
                 direct.add(one)
-                closed |= {one} | behind[one]
+                closed |= {one} | behind[one]  # in place: what is left to try hangs on it
             found.append(direct - told)
             behind.append(closed)
         return found
@@ -180,7 +181,7 @@ class _Order:
                 if isinstance(leaf, str):
                     if leaf in told:
                         self.carried[place][path] = told[leaf]
-                    elif leaf not in stated:
+                    else:
                         stated.add(leaf)
             if not self.tools[call.tool].read_only:
                 for path, leaf in leaves_of_values(self.whole.outcomes[place].value):
