@@ -47,8 +47,8 @@ class Stage:
     ``asked`` is what its words say: calls with literal arguments, or references within the stage. ``calls`` are what it
     takes, numbered from 0: those of ``asked`` and whatever else they need (finding an id, signing in), also calls that
     fail on the way (``failing``). Their arguments are literals, or references to earlier calls of the stage.
-    ``after[i]`` are the calls of the stage that call ``i`` has to follow, beside those that it refers to; ``since[i]``
-    those of earlier stages, numbered over all of them.
+    ``after[i]`` are the calls of the stage that call ``i`` has to follow, beside those that it refers to; ``needs[i]``
+    the calls, numbered over all stages, without which it would come to something else.
     ``information`` is how much the words tell at first (Prove: 60, 20 and 20 of a hundred). ``elsewhere`` names the
     environment whose tools ``asked`` is about, where it is another one: nothing that is offered can do that.
     """
@@ -61,11 +61,11 @@ class Stage:
     code: str = ""
     information: Information = "complete"
     elsewhere: str = ""
-    since: tuple[tuple[int, ...], ...] = ()
+    needs: tuple[tuple[int, ...], ...] = ()
 
     def __attrs_post_init__(self) -> None:
         Plan(self.calls)  # says what is wrong with ids and references
-        for stated in (self.after, self.since):
+        for stated in (self.after, self.needs):
             if len(stated) not in (0, len(self.calls)):
                 raise DataError(f"a stage of {len(self.calls)} calls says for {len(stated)} of them what they follow")
         for place, earlier in enumerate(self.after):
@@ -82,6 +82,15 @@ class Stage:
         stated = {(one, place) for place, earlier in enumerate(self.after) for one in earlier}
         return tuple(sorted(stated | {(one.call, call.id) for call in self.calls for _, one in call.located}))
 
+    def needed(self, place: int, first: int) -> set[int]:
+        """What a call refers to, or would come to something else without, numbered over all stages; ``first`` is the
+        number of the first call of this one. In a plan that does not say so: what it has to follow.
+        """
+        told = {first + one.call for _, one in self.calls[place].located}
+        if self.needs:
+            return told.union(self.needs[place])
+        return told.union(first + one for one in self.after[place]) if self.after else told
+
     def to_json(self) -> dict[str, Any]:
         """As an object of JSON."""
         return {
@@ -93,7 +102,7 @@ class Stage:
             "code": self.code,
             "information": self.information,
             "elsewhere": self.elsewhere,
-            **({"since": [list(one) for one in self.since]} if any(self.since) else {}),
+            "needs": [list(one) for one in self.needs],
         }
 
     @classmethod
@@ -112,18 +121,19 @@ class Stage:
                 stated["code"],
                 stated["information"],
                 stated.get("elsewhere", ""),
-                tuple(tuple(one) for one in stated.get("since", ())),
+                tuple(tuple(one) for one in stated.get("needs", ())),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"no stage of a blueprint ({error}): {stated!r:.80}") from error
 
 
 def edges_of(stages: Sequence[Stage]) -> list[tuple[int, int]]:
-    """Pairs (earlier, later) of calls as :attr:`Stage.edges`, numbered over all stages, also from stage to stage."""
-    found, first = [], 0
+    """Pairs (earlier, later) of calls, numbered over all stages, of which the later one needs the earlier one."""
+    found: list[tuple[int, int]] = []
+    first = 0
     for stage in stages:
-        found += [(first + earlier, first + later) for earlier, later in stage.edges]
-        found += [(one, first + place) for place, some in enumerate(stage.since) for one in some]
+        for place in range(len(stage.calls)):
+            found += [(one, first + place) for one in sorted(stage.needed(place, first))]
         first += len(stage.calls)
     return found
 

@@ -1,14 +1,15 @@
-"""Order: which calls of a conversation have to come before which, proven by making them in another order.
+"""Order: which calls of a conversation need which, and which have to come before which, proven by making them sooner.
 
 That a tool needs another one in general says nothing of two calls: a folder has to be made before it is listed, and
-not before another one is. So each call is made sooner than it was, and has to follow what it cannot be made before:
-where it, or a call that it changed places with, comes to something else, or the world does.
+not before another one is. So each call is made sooner than it was. It *needs* what it cannot be made before without
+coming to something else itself. In its turn it has to *follow* also what comes to something else after it, as a listing
+does that was made before the folder was, and what it cannot change places with without leaving another world.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from attrs import define, evolve, field
@@ -28,28 +29,27 @@ _NUMBERED: Final = re.compile(r"[^\s\"',;()\[\]{}]*\d[^\s\"',;()\[\]{}]*")
 
 
 def ordered(stages: Sequence[Stage], tools: Mapping[str, ToolSpec], before: Any) -> tuple[Stage, ...]:
-    """The stages with ``after`` and ``since`` as they are proven to be; what ``after`` says already is kept.
+    """The stages with ``needs`` and ``after`` as they are proven to be; what ``after`` says already is kept.
 
-    ``before`` is the session that the conversation begins in, which has ``fork``. Calls of one turn change places, and
-    those of a later turn with those of earlier ones.
+    ``before`` is the session that the conversation begins in, which has ``fork``.
     """
-    firsts: list[int] = []
+    starts: list[int] = []
     calls: list[Call] = []
     given: list[set[int]] = []
     for stage in stages:
         start = len(calls)
-        firsts.append(start)
+        starts += [start] * len(stage.calls)
         calls += [_moved(call, start) for call in stage.calls]
         given += [{start + one for one in some} for some in stage.after or [()] * len(stage.calls)]
     if len(calls) < 2:
         return tuple(stages)
-    needed = _Order(calls, given, tools, before).needed()
-    made = []
-    for start, stage in zip(firsts, stages, strict=True):
-        mine = needed[start : start + len(stage.calls)]
-        after = tuple(tuple(sorted(one - start for one in some if one >= start)) for some in mine)
-        since = tuple(tuple(sorted(one for one in some if one < start)) for some in mine)
-        made.append(evolve(stage, after=after, since=since if any(since) else ()))
+    order = _Order(calls, given, tools, before)
+    needs, follows = order.needs(), order.follows(starts)
+    made, place = [], 0
+    for stage in stages:
+        start, place = place, place + len(stage.calls)
+        after = tuple(tuple(sorted(one - start for one in some)) for some in follows[start:place])
+        made.append(evolve(stage, after=after, needs=tuple(tuple(sorted(some)) for some in needs[start:place])))
     return tuple(made)
 
 
@@ -58,18 +58,14 @@ def hangs_on(made: Sequence[Made], source: int, tools: Mapping[str, ToolSpec], b
     directly or by others.
     """
     calls, last = called(made), len(made) - 1
-    told = [{reference.call for _, reference in call.located} for call in calls]
     behind: list[set[int]] = []
-    for some in told:
-        behind.append(_closed(some, behind))
-    if source in behind[last]:
-        return True
-    if tools[made[source].tool].read_only and tools[made[last].tool].read_only:
-        return False
-    sooner = [place for place in range(last) if place != source and source not in behind[place]]
-    order = _Order(calls, told, tools, before)
+    for call in calls:
+        behind.append(_closed({reference.call for _, reference in call.located}, behind))
+    if source in behind[last] or tools[made[source].tool].read_only:
+        return source in behind[last]
+    order = _Order(calls, [set() for _ in calls], tools, before)
     order.look()
-    return not order.the_same(sooner, last)
+    return not order.is_told_the_same(_without({source}, last, behind), last)
 
 
 def _moved(call: Call, by: int) -> Call:
@@ -98,6 +94,8 @@ class _Order:
     carried: list[dict[Path, tuple[int, Path]]] = field(factory=list)
     #: The calls in their order.
     whole: _Run = field(factory=_Run)
+    #: By call: those that it needs.
+    needed: list[set[int]] = field(factory=list)
 
     def look(self) -> None:
         """Make the calls in their order."""
@@ -105,54 +103,93 @@ class _Order:
         self.whole = self._made(range(len(self.calls)), kept=True)
         self._carry()
 
-    def needed(self) -> list[set[int]]:
-        """By call: those that it was said to follow, or cannot be made before, beside what it refers to."""
-        quiet = [self.tools[call.tool].read_only for call in self.calls]
-        if not all(quiet):
+    def needs(self) -> list[set[int]]:
+        """By call: those that it needs, or was said to follow, beside what it refers to."""
+        reading = [self.tools[call.tool].read_only for call in self.calls]
+        if not all(reading):
             self.look()
-        found: list[set[int]] = []
         behind: list[set[int]] = []  # by call: all that it hangs on, near or far
         for place, call in enumerate(self.calls):
             told = {reference.call for _, reference in call.located}
             direct = set(self.given[place])
             closed = _closed(direct | told, behind)
-            loose = [one for one in range(place) if one not in closed and not (quiet[one] and quiet[place])]
-            for one in self._stuck(place, loose, closed, behind):
+            loose = [one for one in range(place) if one not in closed and not reading[one]]
+            for one in self._stuck(place, loose, closed, behind, self.is_told_the_same):
                 direct.add(one)
                 closed |= {one} | behind[one]  # in place: what is left to try hangs on it
-            found.append(direct - told)
+            self.needed.append(direct - told)
             behind.append(closed)
+        return self.needed
+
+    def follows(self, starts: Sequence[int]) -> list[set[int]]:
+        """By call: those of its turn, which begins at ``starts``, that it has to follow, beside what it refers to."""
+        reading = [self.tools[call.tool].read_only for call in self.calls]
+        found: list[set[int]] = []
+        behind: list[set[int]] = []
+        for place, call in enumerate(self.calls):
+            told = {reference.call for _, reference in call.located}
+            direct = {one for one in self.needed[place] if one >= starts[place]}
+            earlier = set(range(starts[place]))
+            closed = _closed(direct | told | earlier, behind)
+            loose = [
+                one
+                for one in range(starts[place], place)
+                if one not in closed and not (reading[one] and reading[place])
+            ]
+            for one in self._stuck(place, loose, closed, behind, self.changes_nothing):
+                direct.add(one)
+                closed |= {one} | behind[one]
+            found.append(direct - told)
+            behind.append(closed - earlier)
         return found
 
-    def _stuck(self, place: int, loose: list[int], closed: set[int], behind: Sequence[set[int]]) -> Iterator[int]:
+    def _stuck(
+        self,
+        place: int,
+        loose: list[int],
+        closed: set[int],
+        behind: Sequence[set[int]],
+        same: Callable[[Sequence[int], int], bool],
+    ) -> Iterator[int]:
         """Those of some calls that a call cannot be made before, the latest first; ``closed`` grows with them."""
         waiting = sorted(loose, reverse=True)
         while any(one not in closed for one in loose):
-            if self.the_same(sorted(closed), place):
+            if same(sorted(closed), place):
                 return
             stuck = None
             while waiting and stuck is None:
                 one = waiting.pop(0)
-                if one in closed:
-                    continue
-                over = {one} | {later for later in range(one + 1, place) if one in behind[later]}
-                if not self.the_same([earlier for earlier in range(place) if earlier not in over], place):
+                if one not in closed and not same(_without({one}, place, behind), place):
                     stuck = one
             # No one of them is needed, but one of several is: the latest, since any will do.
             yield stuck if stuck is not None else max(one for one in loose if one not in closed)
 
-    def the_same(self, sooner: Sequence[int], place: int) -> bool:
-        """Whether a call right after these comes to the same, and all that was before it does after it."""
-        over = [one for one in range(place) if one not in sooner]
-        found = self._made([*sooner, place, *over])
-        for one in range(place + 1):
+    def is_told_the_same(self, sooner: Sequence[int], place: int) -> bool:
+        """Whether a call right after these comes to what it came to."""
+        found = self._made([*sooner, place, *(one for one in range(place) if one not in sooner)])
+        was, came = self.whole.outcomes[place], found.outcomes[place]
+        if (was.kind, was.code) != (came.kind, came.code):
+            return False
+        words = _differing([was.value], [came.value])
+        if words is None:
+            return False
+        # Where it was called otherwise, others are called so: in another order ids and times are given out to others.
+        return not words[0] or (words[1] <= _words(self.whole) and words[0] <= _words(found))
+
+    def changes_nothing(self, sooner: Sequence[int], place: int) -> bool:
+        """Whether a call right after these, and all that was before it after it, come to the same, and so the world."""
+        places = range(place + 1)
+        found = self._made([*sooner, place, *(one for one in range(place) if one not in sooner)])
+        for one in places:
             was, came = self.whole.outcomes[one], found.outcomes[one]
             if (was.kind, was.code) != (came.kind, came.code):
                 return False
-        return _alike(
-            [self.whole.outcomes[one].value for one in range(place + 1)],
-            [found.outcomes[one].value for one in range(place + 1)],
-        ) and same_state(self.whole.after[place], found.session)
+        words = _differing(
+            [self.whole.outcomes[one].value for one in places], [found.outcomes[one].value for one in places]
+        )
+        if words is None or words[0] != words[1]:
+            return False
+        return same_state(self.whole.after[place], found.session)
 
     def _made(self, order: Sequence[int], kept: bool = False) -> _Run:
         session = self.before.fork()
@@ -190,7 +227,13 @@ class _Order:
 
 
 def _closed(direct: set[int], behind: Sequence[set[int]]) -> set[int]:
+    """Some calls, and all that they hang on."""
     return direct.union(*(behind[one] for one in direct))
+
+
+def _without(some: set[int], place: int, behind: Sequence[set[int]]) -> list[int]:
+    """The calls before a place but for some of them and all that hangs on these."""
+    return [one for one in range(place) if one not in some and not some & behind[one]]
 
 
 def same_state(one: Any, other: Any) -> bool:
@@ -202,27 +245,31 @@ def same_state(one: Any, other: Any) -> bool:
     return equal_states(one.goal_state(), other.goal_state())
 
 
-def _alike(values: Sequence[Any], others: Sequence[Any]) -> bool:
-    """Whether results are the same but for what things are called: in another order the same ids and times are given
-    out, to others.
-    """
-    if values == others:
-        return True
+def _differing(values: Sequence[Any], others: Sequence[Any]) -> tuple[set[str], set[str]] | None:
+    """The words with digits in which results and others differ; ``None`` where they differ in anything else."""
     were: set[str] = set()
     are: set[str] = set()
+    if values == others:
+        return were, are
     for one, other in zip(values, others, strict=True):
         if one is other:
             continue
         here, there = leaves_of_values(one), leaves_of_values(other)
         if len(here) != len(there):
-            return False
+            return None
         for (path, leaf), (where, found) in zip(here, there, strict=True):
             if path != where or type(leaf) is not type(found):
-                return False
+                return None
             if leaf == found:
                 continue
             if not isinstance(leaf, str) or _NUMBERED.sub("#", leaf) != _NUMBERED.sub("#", found):
-                return False
+                return None
             were.update(_NUMBERED.findall(leaf))
             are.update(_NUMBERED.findall(found))
-    return were == are
+    return were, are
+
+
+def _words(run: _Run) -> set[str]:
+    """The words with digits in all results of a run."""
+    leaves = (leaf for outcome in run.outcomes.values() for _, leaf in leaves_of_values(outcome.value))
+    return {word for leaf in leaves if isinstance(leaf, str) for word in _NUMBERED.findall(leaf)}

@@ -96,8 +96,7 @@ class StageRun:
                 done.values.append(done.value)
             if not fails or (place == last and self.stage.ending == "failure"):
                 done.due[done.before + place] = len(done.steps)
-                earlier = [done.before + first for first, later in self.stage.edges if later == place]
-                earlier += self.stage.since[place] if self.stage.since else ()
+                earlier = self.stage.needed(place, done.before)
                 done.steps.append(
                     {
                         "calls": [{"name": one.tool, "arguments": plain(dict(record.arguments))}],
