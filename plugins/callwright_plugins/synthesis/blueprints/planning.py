@@ -111,6 +111,7 @@ class _Planner:
         for kind in wanted:
             found.append(self._made(kind))
             reporter.advance()
+        self._cover(found, wanted)
         fewest, since = len(wanted) + 1, 0
         for number in range(_ROUNDS):
             again = self._dropped(found)
@@ -132,6 +133,24 @@ class _Planner:
         for place in self._dropped(found):
             found[place] = None
         return self._turned([one for one in found if one is not None])
+
+    def _cover(self, found: list[Blueprint | None], wanted: Sequence[str]) -> None:
+        """Let edges that no world has given so far take the places of tasks whose edges others have, too: as their
+        witnesses have them, in their own worlds.
+        """
+        pairs = self.coverage.pairs
+        spare = [place for place, kind in enumerate(wanted) if kind == "task" and found[place] is not None]
+        for pair in sorted(pair for pair in self.repertoire.edges if not pairs[pair]):
+            made = self._literally(pair) if spare and not pairs[pair] else None
+            while made is not None and spare:
+                place = spare.pop()
+                gone = found[place]
+                if gone is not None and all(pairs[one] > 1 for one in self._pairs(gone.stages)):
+                    self._count(gone, -1)
+                    found[place] = made
+                    made = None
+            if made is not None:
+                self._count(made, -1)
 
     def _kinds(self) -> list[str]:
         """What each blueprint is to be."""
@@ -366,10 +385,24 @@ class _Planner:
         return self._blueprint(wisher, "failing", stages, recovers=cell, goals=len(stages))
 
     def _recovered(self, wisher: Wisher, cell: Pair, literally: bool) -> Blueprint | None:
-        session = wisher.world.session
-        found = wisher.recovered(session, cell, literally=literally)
-        if found is None:
-            return None
+        found = wisher.recovered(wisher.world.session, cell, literally=literally)
+        return self._begun(wisher, found, cell) if found is not None else None
+
+    def _literally(self, pair: Pair) -> Blueprint | None:
+        """A task that begins with an edge as a witness of it has it."""
+        worlds = dict.fromkeys(shape.world for _, shape in self.repertoire.edges[pair])
+        for scenario, seed in worlds:
+            if scenario != self.own.scenario or seed not in self.knowledge.explored.seeds:
+                continue
+            wisher = Wisher(self.own, self.own.world(seed), self.coverage, self.rng, self.fuller)
+            found = wisher.edge(wisher.world.session, pair)
+            made = self._begun(wisher, found) if found is not None else None
+            if made is not None:
+                return made
+        return None
+
+    def _begun(self, wisher: Wisher, found: tuple[Wish, Any], recovers: Pair = ("", "")) -> Blueprint | None:
+        """A task that begins with a wish, which leaves such a session, and goes on with others."""
         stage = self._stage(wisher, [found[0]])
         if stage is None:
             return None
@@ -378,9 +411,9 @@ class _Planner:
         if talk is None:
             return None
         stages = [stage, *talk[0]]
-        if in_vain(stages, wisher.repertoire.tools, session, talk[1]):
+        if in_vain(stages, wisher.repertoire.tools, wisher.world.session, talk[1]):
             return None
-        return self._blueprint(wisher, "task", stages, recovers=cell, goals=1 + talk[2])
+        return self._blueprint(wisher, "task", stages, recovers=recovers, goals=1 + talk[2])
 
     def _missing(self, wisher: Wisher) -> tuple[Stage, str] | None:
         """A turn that can be met, and the tool that is hidden: one that it asks for, rather one that writes."""

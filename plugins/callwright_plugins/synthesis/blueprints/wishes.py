@@ -110,7 +110,9 @@ class Venue:
 class Coverage:
     """How often tools, pairs of tools and failures have been planned, and tried in vain.
 
-    ``calls`` are counted by tool; one with a larger share of them than ``most_of_one`` is planned last.
+    ``begun`` counts what was bound, whatever became of it: what nobody can say, or what other conversations are near
+    duplicates of, is not begun with for ever. ``calls`` are counted by tool; one with a larger share of them than
+    ``most_of_one`` is planned last.
     """
 
     most_of_one: float = 1.0
@@ -119,10 +121,12 @@ class Coverage:
     pairs: Counter[Pair] = field(factory=Counter)
     cells: Counter[Pair] = field(factory=Counter)
     tried: Counter[Any] = field(factory=Counter)
+    begun: Counter[Any] = field(factory=Counter)
 
     def least(self, of: Iterable[Any], counts: Counter[Any], rng: Random, most: int = 6) -> list[Any]:
         """Those that were planned least, rather those that were not tried in vain, chance deciding between equals."""
-        ranked = sorted(of, key=lambda one: (counts[one] + self.tried[one], rng.random()))
+        begun, tried = self.begun, self.tried
+        ranked = sorted(of, key=lambda one: (max(counts[one], begun[one]) + tried[one], rng.random()))
         if self.most_of_one < 1:
             ranked.sort(key=lambda one: self.overused((one,) if isinstance(one, str) else one))
         return ranked[:most]
@@ -164,6 +168,7 @@ class Wisher:
             shapes = self.repertoire.single[tool]
             bound = self._bound(session, shapes) or self._backtracked(session, tool, shapes)
             if bound is not None:
+                self.coverage.begun[tool] += 1
                 return self._wish(bound, {len(bound.made) - 1}), bound.session
             self.coverage.tried[tool] += 1
         return None
@@ -183,6 +188,7 @@ class Wisher:
             if bound is None:
                 self.coverage.tried[pair] += 1
                 continue
+            self.coverage.begun[pair] += 1
             chain = list(pair)
             while len(chain) < length:
                 further = self._further(session, bound.shape, chain)
@@ -192,6 +198,16 @@ class Wisher:
                 chain.append(bound.shape.steps[-1].tool)
             wanted = {place for place, one in enumerate(bound.made) if one.tool in chain}
             return self._wish(bound, wanted, tuple(chain)), bound.session
+        return None
+
+    def edge(self, session: Any, pair: Pair) -> tuple[Wish, Any] | None:
+        """An edge of the graph as its witness has it, where this is its world; and the session after it."""
+        here = self.world.scenario, self.world.seed
+        for shape in (shape for _, shape in self.repertoire.edges[pair] if shape.world == here):
+            bound = self.binder.bind(session, shape, 1, literally=True)
+            if bound is not None and self._is_linked(session, bound):
+                wanted = {place for place, one in enumerate(bound.made) if one.tool in pair}
+                return self._wish(bound, wanted, pair), bound.session
         return None
 
     def _further(self, session: Any, shape: Shape, chain: Sequence[str]) -> Bound | None:
