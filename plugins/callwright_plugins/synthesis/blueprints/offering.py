@@ -16,9 +16,9 @@ from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, Distrac
 from callwright_plugins.synthesis.blueprints.knobs import Knobs
 from callwright_plugins.synthesis.blueprints.knowledge import briefly_known
 from callwright_plugins.synthesis.blueprints.repertoire import Repertoire
-from callwright_plugins.synthesis.blueprints.sayable import Sayable
 from callwright_plugins.synthesis.exploration.names import words_of
 from callwright_plugins.synthesis.language.plan import Plan
+from callwright_plugins.synthesis.language.sayable import Sayable
 
 #: How many other environments tools and requests are taken from, at most.
 _OTHERS: Final = 6

@@ -19,11 +19,11 @@ from callwright_plugins.synthesis.blueprints.context import Context
 from callwright_plugins.synthesis.blueprints.forking import opened
 from callwright_plugins.synthesis.blueprints.order import hangs_on, same_state
 from callwright_plugins.synthesis.blueprints.repertoire import Pair, Repertoire
-from callwright_plugins.synthesis.blueprints.sayable import Sayable
 from callwright_plugins.synthesis.blueprints.shapes import Shape
 from callwright_plugins.synthesis.blueprints.turns import Wish
 from callwright_plugins.synthesis.exploration.values import key_of
 from callwright_plugins.synthesis.exploration.witness import copied
+from callwright_plugins.synthesis.language.sayable import Sayable
 from callwright_plugins.synthesis.language.values.hints import SENSITIVE
 
 _TRIES: Final = 9

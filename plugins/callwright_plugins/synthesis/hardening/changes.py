@@ -27,12 +27,12 @@ from callwright_plugins.synthesis.blueprints.knowledge import Knowledge
 from callwright_plugins.synthesis.blueprints.offering import Offering, alike
 from callwright_plugins.synthesis.blueprints.order import ordered, same_state
 from callwright_plugins.synthesis.blueprints.repertoire import Repertoire
-from callwright_plugins.synthesis.blueprints.sayable import Sayable
 from callwright_plugins.synthesis.blueprints.turns import in_vain, stage_of
 from callwright_plugins.synthesis.blueprints.wishes import Coverage, Venue, Wisher
 from callwright_plugins.synthesis.exploration.free import is_arbitrary
 from callwright_plugins.synthesis.graph.references import value_at
 from callwright_plugins.synthesis.language.plan import Plan
+from callwright_plugins.synthesis.language.sayable import Sayable
 from callwright_plugins.synthesis.language.styles import Information
 from callwright_plugins.synthesis.language.values.hints import SENSITIVE
 
