@@ -65,7 +65,7 @@ def hangs_on(made: Sequence[Made], source: int, tools: Mapping[str, ToolSpec], b
         return source in behind[last]
     order = _Order(calls, [set() for _ in calls], tools, before)
     order.look()
-    return not order.is_told_the_same(_without({source}, last, behind), last)
+    return not order.does_the_same(_without({source}, last, behind), last)
 
 
 def _moved(call: Call, by: int) -> Call:
@@ -114,7 +114,7 @@ class _Order:
             direct = set(self.given[place])
             closed = _closed(direct | told, behind)
             loose = [one for one in range(place) if one not in closed and not reading[one]]
-            for one in self._stuck(place, loose, closed, behind, self.is_told_the_same):
+            for one in self._stuck(place, loose, closed, behind, self.does_the_same):
                 direct.add(one)
                 closed |= {one} | behind[one]  # in place: what is left to try hangs on it
             self.needed.append(direct - told)
@@ -164,17 +164,20 @@ class _Order:
             # No one of them is needed, but one of several is: the latest, since any will do.
             yield stuck if stuck is not None else max(one for one in loose if one not in closed)
 
-    def is_told_the_same(self, sooner: Sequence[int], place: int) -> bool:
-        """Whether a call right after these comes to what it came to."""
+    def does_the_same(self, sooner: Sequence[int], place: int) -> bool:
+        """Whether a call right after these, and what else was before it after it, comes to what it came to."""
         found = self._made([*sooner, place, *(one for one in range(place) if one not in sooner)])
         was, came = self.whole.outcomes[place], found.outcomes[place]
         if (was.kind, was.code) != (came.kind, came.code):
             return False
         words = _differing([was.value], [came.value])
-        if words is None:
-            return False
         # Where it was called otherwise, others are called so: in another order ids and times are given out to others.
-        return not words[0] or (words[1] <= _words(self.whole) and words[0] <= _words(found))
+        if words is not None and (not words[0] or (words[1] <= _words(self.whole) and words[0] <= _words(found))):
+            return True
+        # What tells of a whole, such as a basket or a balance, tells of another one in any order: what counts of a call
+        # that adds to it is the world that they leave together.
+        adds = not self.tools[self.calls[place].tool].read_only
+        return adds and same_state(self.whole.after[place], found.session)
 
     def changes_nothing(self, sooner: Sequence[int], place: int) -> bool:
         """Whether a call right after these, and all that was before it after it, come to the same, and so the world."""

@@ -103,6 +103,19 @@ def test_ids_that_are_given_out_in_another_order_are_no_reason() -> None:
     assert edges(email, turn(draft("Plums")), update) == [(0, 1)]
 
 
+def test_what_is_put_into_one_basket_is_put_there_in_any_order() -> None:
+    """Each tells of the whole basket as it is then."""
+    shopping = cw.environment("shopping")
+    session = shopping.open("", 3)
+    found = session.call("search_products", {"in_stock_only": True}).value["items"]
+    wanted: list[str] = []
+    for one in (variant for product in found for variant in product["variant_ids"]):
+        if len(wanted) < 2 and session.call("add_to_cart", {"variant_id": one}).executed:
+            wanted.append(one)
+    put = turn(*(("add_to_cart", {"variant_id": one}) for one in wanted), ("view_cart", {}))
+    assert edges(shopping, put) == [(0, 2), (1, 2)]
+
+
 def test_references_are_edges_once(files: Environment) -> None:
     made = order_of(files, turn(("pwd", {}), ("ls", {"path": Reference(0, ("path",))})))
     assert made[0].after == made[0].needs == ((), ())
