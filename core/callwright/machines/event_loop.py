@@ -168,9 +168,9 @@ class _Threads:
     event loop that waits for them: each may hold the interpreter's lock for one switch interval before the loop has its
     turn.
     Where all have been busy with one job each for a while, none has computed and the lock was free, they wait for
-    something, and there are twice as many. Those leave again as soon as their jobs are short. On a machine that is busy
-    with other things nothing says whether the lock was free: there they are given longer. What computes but has no
-    processor there does not wait.
+    something, and there are twice as many. Those leave again as soon as their jobs are short, or compute. On a machine
+    that is busy with other things nothing says whether the lock was free: there they are given longer. What computes
+    but has no processor there does not wait.
     """
 
     def __init__(self) -> None:
@@ -202,11 +202,13 @@ class _Threads:
         own = threading.current_thread()
         while True:
             job = self.jobs.get()
-            began = self.begun[own] = time.monotonic()
+            began, used = time.monotonic(), time.thread_time()
+            self.begun[own] = began
             job()
             del job  # or what it holds would live as long as the thread waits
             self.begun[own] = None
-            if len(self.begun) > COMPUTING and time.monotonic() - began < _SHORT:
+            waited = time.monotonic() - began >= _SHORT and time.thread_time() - used < _SHORT
+            if len(self.begun) > COMPUTING and not waited:
                 with self.lock:
                     if len(self.begun) > COMPUTING:
                         del self.begun[own]

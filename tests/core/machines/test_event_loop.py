@@ -152,6 +152,31 @@ def test_what_computes_takes_few_threads_and_leaves_the_loop_its_turns() -> None
     pytest.fail(f"never few threads and many turns of the loop: {tries}")
 
 
+def test_threads_that_came_for_what_waits_leave_when_they_compute() -> None:
+    free, pool = threading.Event(), event_loop._threads.begun
+    blocked: list[int] = []
+
+    def block() -> None:
+        blocked.append(1)
+        free.wait()
+
+    async def wait() -> None:
+        going = asyncio.gather(*(event_loop.in_thread(block) for _ in range(8)))
+        while len(blocked) < 8:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)  # none of them was short
+        free.set()
+        await going
+
+    asyncio.run(wait())
+    assert len(pool) > event_loop.COMPUTING
+    for _ in range(10):
+        burned()
+        if len(pool) <= event_loop.COMPUTING:
+            return
+    pytest.fail(f"{len(pool)} threads stay")
+
+
 def test_jobs_do_not_compete_with_the_turn_of_the_loop_in_which_they_come() -> None:
     async def many() -> list[int]:
         begun: list[int] = []
