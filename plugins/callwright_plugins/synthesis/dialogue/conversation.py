@@ -335,9 +335,9 @@ class _Talk:
         return "told"
 
     def _continue(self) -> str:
-        # How many turns there are was drawn with the plan, with a chance that decays.
         self.done.before += len(self.stage.calls)
         self.number += 1
+        # How many turns there are was drawn with the plan, with a chance that decays.
         return "follow-up" if self.number < len(self.blueprint.stages) else "nothing is left"
 
     # The task ---------------------------------------------------------------------------------------------------------

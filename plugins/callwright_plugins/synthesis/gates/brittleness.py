@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any, Final
 
 from attrs import evolve
@@ -13,6 +14,7 @@ from attrs import evolve
 from callwright.language.program import Call, Program, Reference
 from callwright.training.synthesis.units import Rejected
 from callwright.walk.trace import CallRecord
+from callwright_plugins.synthesis.dialogue.gold import segments_of
 from callwright_plugins.synthesis.gates.case import Case
 from callwright_plugins.synthesis.gates.running import Run
 
@@ -97,12 +99,13 @@ def _stated_edges(case: Case) -> set[tuple[int, int]]:
     """Turns and places whose call has to come before the next one, as the plan says."""
     if case.blueprint is None:
         return set()
-    calling = [at for at, turn in enumerate(case.turns) if turn.calls]
+    made = ((stage, segment.places) for stage in case.blueprint.stages for segment in segments_of(stage))
+    calling = (at for at, turn in enumerate(case.turns) if turn.calls)
     return {
-        (at, earlier)
-        for at, stage in zip(calling, case.blueprint.stages, strict=False)
-        for earlier, later in stage.edges
-        if later == earlier + 1
+        (at, place)
+        for at, (stage, places) in zip(calling, made, strict=False)
+        for place, neighbours in enumerate(pairwise(places))
+        if neighbours in stage.edges
     }
 
 
