@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 from callwright.environments.knowledge.suggestions import Source
 from callwright.language.program import Path
 from callwright.tools.reading import schema_at
-from callwright_plugins.synthesis.blueprints.inventing import invented_number, invented_text, is_worded, moved_moment
 from callwright_plugins.synthesis.blueprints.shapes import (
     Below,
     Blank,
@@ -24,6 +23,7 @@ from callwright_plugins.synthesis.blueprints.shapes import (
 )
 from callwright_plugins.synthesis.exploration.values import Key, key_of, value_of
 from callwright_plugins.synthesis.graph.references import located, place_name, value_at
+from callwright_plugins.synthesis.language.inventing import invented_number, invented_text, is_worded, moved_moment
 
 if TYPE_CHECKING:
     from callwright_plugins.synthesis.blueprints.binding import Binder, Made

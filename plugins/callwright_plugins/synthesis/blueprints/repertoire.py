@@ -14,7 +14,6 @@ from callwright.environments.protocol import EXECUTED, Environment, Suggests, de
 from callwright.language.program import Call
 from callwright_plugins.synthesis.blueprints.binding import Binder
 from callwright_plugins.synthesis.blueprints.context import Context, ask_around, sample, take_up
-from callwright_plugins.synthesis.blueprints.forking import opened
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge
 from callwright_plugins.synthesis.blueprints.shapes import (
     Free,
@@ -27,6 +26,7 @@ from callwright_plugins.synthesis.blueprints.shapes import (
     leaves_of,
     renamed,
 )
+from callwright_plugins.synthesis.exploration.forking import opened
 from callwright_plugins.synthesis.exploration.witness import Witness, copied
 from callwright_plugins.synthesis.graph.edges import Edge
 from callwright_plugins.synthesis.graph.references import bindings, place_name, replaced, value_at

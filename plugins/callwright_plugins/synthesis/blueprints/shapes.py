@@ -21,11 +21,11 @@ from callwright.language.program import Call, Path
 from callwright.tools.reading import schema_at
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.synthesis.blueprints.context import Context
-from callwright_plugins.synthesis.blueprints.inventing import is_worded
 from callwright_plugins.synthesis.exploration.free import is_arbitrary, options_of
 from callwright_plugins.synthesis.exploration.names import Words, likeness, words_of
 from callwright_plugins.synthesis.exploration.values import Key, Place, key_of
 from callwright_plugins.synthesis.graph.references import bindings, place_name, value_at
+from callwright_plugins.synthesis.language.inventing import is_worded
 
 #: How a made-up value varies: by what it is.
 Way = Literal["fixed", "moment", "number", "text"]

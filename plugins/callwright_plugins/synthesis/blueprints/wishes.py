@@ -16,11 +16,11 @@ from callwright.plugins import Registry
 from callwright_plugins.synthesis.blueprints.binding import Binder, Bound, Made
 from callwright_plugins.synthesis.blueprints.blueprint import Failing, Recovery
 from callwright_plugins.synthesis.blueprints.context import Context
-from callwright_plugins.synthesis.blueprints.forking import opened
 from callwright_plugins.synthesis.blueprints.order import hangs_on, same_state
 from callwright_plugins.synthesis.blueprints.repertoire import Pair, Repertoire
 from callwright_plugins.synthesis.blueprints.shapes import Shape
 from callwright_plugins.synthesis.blueprints.turns import Wish
+from callwright_plugins.synthesis.exploration.forking import opened
 from callwright_plugins.synthesis.exploration.values import key_of
 from callwright_plugins.synthesis.exploration.witness import copied
 from callwright_plugins.synthesis.language.sayable import Sayable

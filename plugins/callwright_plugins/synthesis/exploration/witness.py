@@ -18,6 +18,14 @@ def call_json(call: Call) -> dict[str, Any]:
     return {"tool": call.tool, "arguments": dict(call.arguments)}
 
 
+def text_of(call: Call) -> str:
+    """A call as a text by which equal ones are known; made once, because paths share their calls."""
+    known: str | None = call.__dict__.get("_text")
+    if known is None:
+        known = call.__dict__["_text"] = f"{call.tool} {json.dumps(call.arguments, sort_keys=True)}"
+    return known
+
+
 def read_call(row: Any, number: int) -> Call:
     """The call of such JSON. Raises :class:`callwright.errors.DataError`."""
     match row:

@@ -15,11 +15,12 @@ from callwright.tools.spec import ToolSpec
 from callwright_plugins.synthesis.exploration.drawing import Drawer, Slot
 from callwright_plugins.synthesis.exploration.explorer import Told, World
 from callwright_plugins.synthesis.exploration.values import Key, Place, value_of
+from callwright_plugins.synthesis.exploration.witness import text_of
 from callwright_plugins.synthesis.graph.edges import Edge, Proof
 from callwright_plugins.synthesis.graph.foreign import foreign_values
 from callwright_plugins.synthesis.graph.references import located, place_name, replaced, said_to
 from callwright_plugins.synthesis.graph.state_edges import came_to_nothing, came_to_something, witness_of
-from callwright_plugins.synthesis.graph.trials import Trials, text_of
+from callwright_plugins.synthesis.graph.trials import Trials
 
 #: How alike a field's and a parameter's names are where the value may be tried without having been seen to work.
 _LIKELY: Final = 0.25

@@ -5,10 +5,10 @@ from __future__ import annotations
 from attrs import evolve
 
 from callwright.language.program import Call
-from callwright_plugins.synthesis.exploration.witness import Witness
+from callwright_plugins.synthesis.exploration.witness import Witness, text_of
 from callwright_plugins.synthesis.graph.edges import Proof
 from callwright_plugins.synthesis.graph.references import value_at
-from callwright_plugins.synthesis.graph.trials import Trials, text_of
+from callwright_plugins.synthesis.graph.trials import Trials
 
 
 def shortened(trials: Trials, proof: Proof) -> Proof:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, Final
@@ -13,6 +12,7 @@ from callwright.environments.protocol import Environment, Outcome, OutOfProcess,
 from callwright.language.program import Call
 from callwright.training.reporter import SILENT, Reporter
 from callwright_plugins.synthesis.exploration.states import HEARD, OutOfCalls
+from callwright_plugins.synthesis.exploration.witness import text_of
 from callwright_plugins.synthesis.graph.effects import made_in_effect
 from callwright_plugins.synthesis.graph.references import Bound, Locating, bindings
 
@@ -20,14 +20,6 @@ from callwright_plugins.synthesis.graph.references import Bound, Locating, bindi
 _KEPT: Final = 128
 #: Outcomes that are remembered, where sessions fork: more than half of the calls are asked for again soon.
 _REMEMBERED: Final = 2048
-
-
-def text_of(call: Call) -> str:
-    """A call as a text by which equal ones are known; made once, because paths share their calls."""
-    known: str | None = call.__dict__.get("_text")
-    if known is None:
-        known = call.__dict__["_text"] = f"{call.tool} {json.dumps(call.arguments, sort_keys=True)}"
-    return known
 
 
 class Trials:

@@ -21,7 +21,6 @@ from callwright.plugins import Registry
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.synthesis.blueprints.binding import with_references
 from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, Stage
-from callwright_plugins.synthesis.blueprints.forking import opened
 from callwright_plugins.synthesis.blueprints.knobs import Knobs
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge
 from callwright_plugins.synthesis.blueprints.offering import Offering, alike
@@ -29,6 +28,7 @@ from callwright_plugins.synthesis.blueprints.order import ordered, same_state
 from callwright_plugins.synthesis.blueprints.repertoire import Repertoire
 from callwright_plugins.synthesis.blueprints.turns import in_vain, stage_of
 from callwright_plugins.synthesis.blueprints.wishes import Coverage, Venue, Wisher
+from callwright_plugins.synthesis.exploration.forking import opened
 from callwright_plugins.synthesis.exploration.free import is_arbitrary
 from callwright_plugins.synthesis.graph.references import value_at
 from callwright_plugins.synthesis.language.plan import Plan

@@ -14,12 +14,12 @@ from callwright.plugins import default_registry
 from callwright.training.synthesis.synthesizer import Materials
 from callwright_plugins.synthesis.blueprints.binding import Binder
 from callwright_plugins.synthesis.blueprints.blueprint import coverage_of
-from callwright_plugins.synthesis.blueprints.forking import opened
 from callwright_plugins.synthesis.blueprints.knobs import Knobs
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge, known
 from callwright_plugins.synthesis.blueprints.planning import plan_blueprints
 from callwright_plugins.synthesis.blueprints.repertoire import Repertoire
 from callwright_plugins.synthesis.blueprints.shapes import Shape
+from callwright_plugins.synthesis.exploration.forking import opened
 from callwright_plugins.synthesis.exploration.values import Place, key_of
 
 

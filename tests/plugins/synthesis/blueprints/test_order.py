@@ -12,8 +12,8 @@ from callwright.environments.protocol import Environment
 from callwright.errors import DataError
 from callwright.language.program import Call, Reference
 from callwright_plugins.synthesis.blueprints.blueprint import Blueprint, Stage, edges_of, pairs_of
-from callwright_plugins.synthesis.blueprints.forking import opened
 from callwright_plugins.synthesis.blueprints.order import ordered
+from callwright_plugins.synthesis.exploration.forking import opened
 from callwright_plugins.synthesis.language.plan import Plan
 
 Said = tuple[str, dict[str, Any]]

@@ -19,8 +19,6 @@ from callwright.language.program import Call
 from callwright.plugins import default_registry
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.synthesis.blueprints.binding import Binder
-from callwright_plugins.synthesis.blueprints.forking import opened
-from callwright_plugins.synthesis.blueprints.inventing import invented_number, invented_text, moved_moment
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge, known
 from callwright_plugins.synthesis.blueprints.repertoire import Repertoire, _World
 from callwright_plugins.synthesis.blueprints.shapes import (
@@ -37,8 +35,10 @@ from callwright_plugins.synthesis.blueprints.shapes import (
     _spoken,
     joined,
 )
+from callwright_plugins.synthesis.exploration.forking import opened
 from callwright_plugins.synthesis.exploration.values import Place, value_of
 from callwright_plugins.synthesis.exploration.witness import Witness
+from callwright_plugins.synthesis.language.inventing import invented_number, invented_text, moved_moment
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ import callwright as cw
 from callwright.environments.hazards.policy import Hazards, RateLimit
 from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Outcome
-from callwright_plugins.synthesis.blueprints.forking import Remembered, opened
 from callwright_plugins.synthesis.exploration.explored import explore
+from callwright_plugins.synthesis.exploration.forking import Remembered, opened
 from callwright_plugins.synthesis.exploration.remembering import goes_by_calls
 from callwright_plugins.synthesis.exploration.witness import Witness, copied
 

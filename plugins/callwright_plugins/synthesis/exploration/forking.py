@@ -18,8 +18,7 @@ from callwright.environments.protocol import Environment, Outcome, OutOfProcess,
 from callwright.language.program import Call
 from callwright_plugins.synthesis.exploration.remembering import Remembered as Remembered
 from callwright_plugins.synthesis.exploration.states import known_to
-from callwright_plugins.synthesis.exploration.witness import copied
-from callwright_plugins.synthesis.graph.trials import text_of
+from callwright_plugins.synthesis.exploration.witness import copied, text_of
 
 #: Sessions of a server that are kept, each at the end of its calls.
 _KEPT: Final = 3
