@@ -17,9 +17,9 @@ from callwright_plugins.synthesis.blueprints.shapes import (
     Free,
     Shape,
     Variable,
-    Written,
     leaves_of,
 )
+from callwright_plugins.synthesis.blueprints.texts import Written
 from callwright_plugins.synthesis.exploration.values import Key, key_of
 from callwright_plugins.synthesis.graph.effects import state_of
 from callwright_plugins.synthesis.graph.references import replaced, value_at

@@ -12,15 +12,14 @@ from callwright.language.program import Path
 from callwright.tools.reading import schema_at
 from callwright_plugins.synthesis.blueprints.shapes import (
     Below,
-    Blank,
     Entity,
     Free,
     FromResult,
     Shape,
     Template,
     Variable,
-    Written,
 )
+from callwright_plugins.synthesis.blueprints.texts import Blank, Written
 from callwright_plugins.synthesis.exploration.values import Key, key_of, value_of
 from callwright_plugins.synthesis.graph.references import located, place_name, value_at
 from callwright_plugins.synthesis.language.inventing import invented_number, invented_text, is_worded, moved_moment

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from random import Random
 from typing import Any, Final
 
@@ -20,12 +21,12 @@ from callwright_plugins.synthesis.blueprints.shapes import (
     FromResult,
     Shape,
     Shaper,
-    Step,
-    Written,
     joined,
     leaves_of,
     renamed,
+    taken_up,
 )
+from callwright_plugins.synthesis.blueprints.texts import Written
 from callwright_plugins.synthesis.exploration.forking import opened
 from callwright_plugins.synthesis.exploration.witness import Witness, copied
 from callwright_plugins.synthesis.graph.edges import Edge
@@ -57,6 +58,7 @@ class Repertoire:
         #: By tool: the same for backtracking.
         self.backtracked: dict[str, tuple[int, int]] = {}
         self._joined: dict[tuple[int, int], Shape | None] = {}
+        self._begins: dict[tuple[Pair, int], bool] = {}
         self._reads: dict[str, list[Shape]] = {}
         if knowledge is not None:
             self._shape_all(knowledge)
@@ -73,6 +75,27 @@ class Repertoire:
         if key not in self._joined:
             self._joined[key] = joined(first, second, len(first.steps) - 1, needed)
         return self._joined[key]
+
+    def begins(self, pair: Pair, length: int) -> bool:
+        """Whether a walk over the edges of so many tools, none of them twice, begins with this edge."""
+        if (pair, length) not in self._begins:
+            self._begins[pair, length] = self.goes_on(pair, length)
+        return self._begins[pair, length]
+
+    def goes_on(self, walk: Sequence[str], length: int) -> bool:
+        """Whether a walk over the edges can go on to so many tools, none of them twice."""
+        if len(walk) >= length:
+            return True
+        onward = self.onward.get(walk[-1], ())
+        return any(target not in walk and self.goes_on((*walk, target), length) for target in onward)
+
+    @cached_property
+    def onward(self) -> Mapping[str, Sequence[str]]:
+        """By tool: those that an edge leads to from there."""
+        found: dict[str, list[str]] = {}
+        for source, target in self.edges:
+            found.setdefault(source, []).append(target)
+        return found
 
     # Shapes -----------------------------------------------------------------------------------------------------------
 
@@ -115,7 +138,9 @@ class Repertoire:
             shapes.append(shape)
             if edge.kind == "state" and proof.without.code:
                 self.repaired.setdefault((edge.target, proof.without.code), []).append(shape)
-        self.edges.setdefault((edge.source, edge.target), []).extend((edge, one) for one in _distinct(shapes))
+        others = [one for shape in shapes for one in taken_up(shape)]
+        found = _distinct([*shapes, *others])
+        self.edges.setdefault((edge.source, edge.target), []).extend((edge, one) for one in found)
 
 
 def together(environment: ComposedEnvironment, parts: Mapping[str, Repertoire]) -> Repertoire:
@@ -280,12 +305,15 @@ class _Reading:
                     yield arguments
 
 
-def _ways(step: Step) -> tuple[Any, ...]:
+def _ways(shape: Shape, place: int) -> tuple[Any, ...]:
     """Where the arguments of a step come from, without values."""
     found = []
-    for path, leaf in leaves_of(dict(step.arguments)):
+    for path, leaf in leaves_of(dict(shape.steps[place].arguments)):
         way = (
-            leaf.text.text
+            (
+                leaf.text.text,
+                *(text.text.text for _, one in leaf.blanks if (text := shape.blanks[one].text) is not None),
+            )
             if isinstance(leaf, Written)
             else leaf.step
             if isinstance(leaf, FromResult)
@@ -301,6 +329,6 @@ def _distinct(shapes: Iterable[Shape]) -> list[Shape]:
     """Shapes that differ in tools or in where their values come from; the shortest first."""
     found: dict[Any, Shape] = {}
     for shape in sorted(shapes, key=lambda one: len(one.steps)):
-        key = (shape.kind, shape.code, tuple((step.tool, _ways(step)) for step in shape.steps))
+        key = (shape.kind, shape.code, tuple((step.tool, _ways(shape, n)) for n, step in enumerate(shape.steps)))
         found.setdefault(key, shape)
     return list(found.values())

@@ -15,12 +15,12 @@ from typing import Any, Final, Literal
 
 from attrs import evolve, field, frozen
 
-from callwright.environments.knowledge.suggestions import Gap, Suggestions
-from callwright.environments.knowledge.suggestions import Template as Suggested
+from callwright.environments.knowledge.suggestions import Source, Suggestions
 from callwright.language.program import Call, Path
 from callwright.tools.reading import schema_at
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.synthesis.blueprints.context import Context
+from callwright_plugins.synthesis.blueprints.texts import Blank, Pen, Written
 from callwright_plugins.synthesis.exploration.free import is_arbitrary, options_of
 from callwright_plugins.synthesis.exploration.names import Words, likeness, words_of
 from callwright_plugins.synthesis.exploration.values import Key, Place, key_of
@@ -71,25 +71,6 @@ class Below:
 
     folder: Entity
     name: str
-
-
-@frozen
-class Blank:
-    """A gap of a suggested text: what may fill it, and what the witness had. Texts of one shape share their blanks.
-    ``text`` is a text that an earlier call was given, where the gap holds just that: what was made is taken up.
-    """
-
-    gap: Gap
-    value: str
-    text: Written | None = None
-
-
-@frozen
-class Written:
-    """A text that somebody suggests for this argument: by the name of each gap the number of its blank."""
-
-    text: Suggested
-    blanks: tuple[tuple[str, int], ...]
 
 
 #: Arguments with such leaves in them.
@@ -191,7 +172,7 @@ class Shaper:
         bound = bindings(calls, results)
         variables: list[Variable] = []
         numbers: dict[Key, int] = {}
-        pen = _Pen(self.suggestions)
+        pen = Pen(self.suggestions)
         steps = []
         for number, call in enumerate(calls):
             spec = self.tools[call.tool]
@@ -339,39 +320,6 @@ def _is_arbitrary(name: str, template: Template, spec: ToolSpec) -> bool:
     )
 
 
-class _Pen:
-    """Reads the suggested texts of one witness: equal values in their gaps are one blank, unless they are numbers, and
-    a value that is an earlier text stays that text.
-    """
-
-    def __init__(self, suggestions: Suggestions | None) -> None:
-        self.suggestions = suggestions
-        self.blanks: list[Blank] = []
-        #: By text what it was read as.
-        self.again: dict[str, Written] = {}
-        self._of_value: dict[str, int] = {}
-
-    def written(self, tool: str, path: Path, value: Any) -> Written | None:
-        """A text as one that was suggested; ``None`` where nobody suggests it."""
-        if self.suggestions is None or not isinstance(value, str):
-            return None
-        found = self.suggestions.read(tool, place_name(path), value)
-        if found is None:
-            return None
-        text, values = found
-        made = Written(text, tuple((name, self._blank(name, one)) for name, one in values.items()))
-        self.again.setdefault(value, made)
-        return made
-
-    def _blank(self, name: str, value: str) -> int:
-        known = self._of_value.get(value)
-        if known is None or value.isdecimal():
-            assert self.suggestions is not None
-            known = self._of_value[value] = len(self.blanks)
-            self.blanks.append(Blank(self.suggestions.gaps[name], value, self.again.get(value)))
-        return known
-
-
 def _mapped(value: Any, path: Path, leaf: Any) -> Template:
     if isinstance(value, Mapping):
         return {name: _mapped(inner, (*path, name), leaf) for name, inner in value.items()}
@@ -429,6 +377,39 @@ def joined(first: Shape, second: Shape, at: int, needed: frozenset[str] = frozen
         steps.append(Step(step.tool, moved))
     world = first.world if first.world == second.world else ("", -1)
     return Shape(tuple(steps), tuple(variables), second.kind, second.code, first.now, at, world, tuple(blanks))
+
+
+def taken_up(shape: Shape) -> list[Shape]:
+    """The shape of an edge otherwise: what its source was given, and what may fill a gap of its target, does so.
+
+    A folder was made and the one around it listed: the one that was made may be listed as well. No witness has them.
+    """
+    source, target = shape.steps[shape.source], shape.steps[-1]
+    given = {place_name(path): leaf for path, leaf in leaves_of(dict(source.arguments)) if isinstance(leaf, Written)}
+    written = [leaf for _, leaf in leaves_of(dict(target.arguments)) if isinstance(leaf, Written)]
+    found = []
+    for number in sorted({number for leaf in written for _, number in leaf.blanks}):
+        blank = shape.blanks[number]
+        for stated in map(Source.of, blank.gap.sources):
+            text = given.get(stated.path) if (stated.origin, stated.tool) == ("argument", source.tool) else None
+            if text is None or text == blank.text:
+                continue
+            value = text.value(shape.blanks)
+            if blank.gap.values(lambda _, value=value: [value]) == [value]:
+                place = len(shape.blanks)
+                last = evolve(target, arguments=_with_blank(target.arguments, number, place))
+                blanks = (*shape.blanks, Blank(blank.gap, value, text))
+                found.append(evolve(shape, steps=(*shape.steps[:-1], last), blanks=blanks, world=("", -1)))
+    return found
+
+
+def _with_blank(template: Template, number: int, other: int) -> Template:
+    """A template with another blank in place of one."""
+    if isinstance(template, Written):
+        return evolve(template, blanks=tuple((name, other if one == number else one) for name, one in template.blanks))
+    if isinstance(template, Mapping):
+        return {name: _with_blank(inner, number, other) for name, inner in template.items()}
+    return [_with_blank(inner, number, other) for inner in template] if isinstance(template, list) else template
 
 
 def _rewritten(template: Template, written: dict[int, int], theirs: Sequence[Blank], blanks: list[Blank]) -> Template:

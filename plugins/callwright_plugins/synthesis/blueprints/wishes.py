@@ -175,13 +175,10 @@ class Wisher:
 
     # Chains -----------------------------------------------------------------------------------------------------------
 
-    def chain(self, session: Any, length: int, start: Pair | None = None) -> tuple[Wish, Any] | None:
+    def chain(self, session: Any, length: int) -> tuple[Wish, Any] | None:
         """A walk over the graph of so many tools, or as many as can be bound; and the session after it."""
-        pairs = [start] if start is not None else self.coverage.least(
-            self.repertoire.edges, self.coverage.pairs, self.rng, _WALKS
-        )  # fmt: skip
-        for pair in pairs:
-            if start is None and self.coverage.overused(pair):
+        for pair in self._beginning(length):
+            if self.coverage.overused(pair):
                 continue
             known = [shape for _, shape in self.repertoire.edges.get(pair, ())]
             bound = self._bound(session, known, linked=True)
@@ -191,7 +188,7 @@ class Wisher:
             self.coverage.begun[pair] += 1
             chain = list(pair)
             while len(chain) < length:
-                further = self._further(session, bound.shape, chain)
+                further = self._further(session, bound.shape, chain, length)
                 if further is None:
                     break
                 bound = further
@@ -210,10 +207,17 @@ class Wisher:
                 return self._wish(bound, wanted, pair), bound.session
         return None
 
-    def _further(self, session: Any, shape: Shape, chain: Sequence[str]) -> Bound | None:
+    def _beginning(self, length: int) -> list[Pair]:
+        """The edges that were planned least, of those that a walk of so many tools begins with, if there are any."""
+        edges = self.repertoire.edges
+        whole = [pair for pair in edges if self.repertoire.begins(pair, length)]
+        return self.coverage.least(whole or edges, self.coverage.pairs, self.rng, _WALKS)
+
+    def _further(self, session: Any, shape: Shape, chain: Sequence[str], length: int) -> Bound | None:
         last = chain[-1]
-        onward = [pair for pair in self.repertoire.edges if pair[0] == last and pair[1] not in chain]
-        for pair in self.coverage.least(onward, self.coverage.pairs, self.rng, 3):
+        onward = [(last, tool) for tool in self.repertoire.onward.get(last, ()) if tool not in chain]
+        whole = [pair for pair in onward if self.repertoire.goes_on((*chain, pair[1]), length)]
+        for pair in self.coverage.least(whole or onward, self.coverage.pairs, self.rng, 3):
             needs = self.repertoire.needs.get(pair[1], frozenset())
             longer = [
                 made

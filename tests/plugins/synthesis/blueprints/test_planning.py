@@ -12,6 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import networkx
 import pytest
 from tests.plugins.synthesis.depot import Far, depot
 
@@ -274,6 +275,25 @@ def test_tools_edges_and_failures_are_covered(meetings: tuple[Environment, Knowl
     assert len(pairs & set(knowledge.graph.pairs())) >= 0.95 * len(knowledge.graph.pairs())
     recoveries = {failing.recovery for one in blueprints for stage in one.stages for failing in stage.failing}
     assert recoveries == {"parameters", "tool", "give up"}
+
+
+def test_a_chain_begins_where_a_walk_of_its_length_does(meetings: tuple[Environment, Knowledge, Any]) -> None:
+    environment, knowledge, _ = meetings
+    repertoire = Repertoire(environment, knowledge)
+    graph = networkx.DiGraph(list(repertoire.edges))
+    for length in (2, 3, 4):
+        walks = (
+            walk
+            for start in graph
+            for walk in networkx.all_simple_paths(graph, start, set(graph) - {start}, cutoff=length - 1)
+        )
+        beginnings = {(walk[0], walk[1]) for walk in walks if len(walk) == length}
+        assert beginnings == {pair for pair in repertoire.edges if repertoire.begins(pair, length)}
+        assert length == 2 or beginnings < set(repertoire.edges)
+    with_one_edge = Repertoire(environment, None)
+    with_one_edge.edges["start", "stop"] = []
+    assert with_one_edge.begins(("start", "stop"), 2)
+    assert not with_one_edge.begins(("start", "stop"), 3)
 
 
 def test_what_is_not_offered_cannot_be_done(meetings: tuple[Environment, Knowledge, list[Blueprint]]) -> None:

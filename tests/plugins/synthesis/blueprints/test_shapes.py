@@ -20,9 +20,8 @@ from callwright.plugins import default_registry
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.synthesis.blueprints.binding import Binder
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge, known
-from callwright_plugins.synthesis.blueprints.repertoire import Repertoire, _World
+from callwright_plugins.synthesis.blueprints.repertoire import Repertoire, _distinct, _World
 from callwright_plugins.synthesis.blueprints.shapes import (
-    Blank,
     Entity,
     Free,
     FromResult,
@@ -30,11 +29,12 @@ from callwright_plugins.synthesis.blueprints.shapes import (
     Shaper,
     Step,
     Variable,
-    Written,
     _is_unspoken,
     _spoken,
     joined,
+    taken_up,
 )
+from callwright_plugins.synthesis.blueprints.texts import Blank, Written
 from callwright_plugins.synthesis.exploration.forking import opened
 from callwright_plugins.synthesis.exploration.values import Place, value_of
 from callwright_plugins.synthesis.exploration.witness import Witness
@@ -132,6 +132,55 @@ def test_what_a_text_of_one_shape_is_in_another_keeps_its_blanks() -> None:
     assert both.steps[1].arguments["text"] == first.steps[0].arguments["text"]
     assert both.steps[1].arguments["note"] == Written(noted, (("word", 2),))
     assert [blank.value for blank in both.blanks] == ["Ada", "one", "two"]
+
+
+def made_and_listed(listed: str = "folder", pattern: str = r"/[^.\s]+") -> Shape:
+    """A folder is made, and the one around it is listed."""
+    folder = Gap(sources=("list_folders", "make_folder.path"), pattern=re.compile(pattern))
+    made, shown = Suggested("make_folder", "path", "{folder}/{word}"), Suggested("list", "path", "{" + listed + "}")
+    return Shape(
+        (
+            Step("make_folder", {"path": Written(made, (("folder", 0), ("word", 1)))}),
+            Step("list", {"path": Written(shown, ((listed, 0),)), "deep": Free("deep", "fixed", True)}),
+        ),
+        (),
+        "ok",
+        "",
+        datetime(2026, 1, 1, tzinfo=UTC),
+        source=0,
+        world=("", 1),
+        blanks=(Blank(folder, "/home"), Blank(Gap(any_of=("alder", "dune")), "dune")),
+    )
+
+
+def test_what_was_made_may_be_taken_up() -> None:
+    shape = made_and_listed()
+    (other,) = taken_up(shape)
+    assert other.steps[0] == shape.steps[0]
+    path = other.steps[1].arguments["path"]
+    assert path.value(other.blanks) == "/home/dune"
+    assert other.blanks[path.blanks[0][1]].text == shape.steps[0].arguments["path"]
+    assert other.steps[1].arguments["deep"] == shape.steps[1].arguments["deep"]
+    assert other.world != shape.world  # no witness has it
+    assert taken_up(other) == []
+    assert len(_distinct([shape, other, *taken_up(shape)])) == 2
+
+
+def test_what_was_made_is_not_taken_up_where_no_gap_takes_it() -> None:
+    assert taken_up(made_and_listed(pattern=r"/h\w+")) == []
+    told = evolve(
+        made_and_listed(), blanks=(Blank(Gap(sources=("list_folders",)), "/home"), *made_and_listed().blanks[1:])
+    )
+    assert taken_up(told) == []
+
+
+def test_chains_take_up_what_was_made() -> None:
+    (listing,) = taken_up(made_and_listed())
+    whole = joined(evolve(listing, steps=listing.steps[:1], source=-1), listing, 0)
+    assert whole is not None
+    path = whole.steps[1].arguments["path"]
+    assert path.value(whole.blanks) == "/home/dune"
+    assert whole.blanks[path.blanks[0][1]].text == whole.steps[0].arguments["path"]
 
 
 def test_a_sample_is_compact_and_about_what_a_chain_is_about(repertoire: Repertoire) -> None:

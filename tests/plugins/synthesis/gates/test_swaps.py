@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.plugins.synthesis.dialogue.talks import MATERIALS, blueprint, fetching, recovering, stage
 
 import callwright as cw
@@ -19,7 +21,7 @@ def swaps(*stages: Stage) -> list[str]:
 
 
 def test_what_follows_by_the_plan_keeps_its_place() -> None:
-    opening = (("open_gate", {}), ("drive_out", {}))
+    opening: tuple[tuple[str, dict[str, Any]], ...] = (("open_gate", {}), ("drive_out", {}))
     assert swaps(stage(*opening, after=((), ()))) == ["drive_out before open_gate"]
     assert swaps(stage(*opening, after=((), (0,)))) == []
 
