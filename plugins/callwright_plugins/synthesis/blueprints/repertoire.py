@@ -58,7 +58,7 @@ class Repertoire:
         #: By tool: the same for backtracking.
         self.backtracked: dict[str, tuple[int, int]] = {}
         self._joined: dict[tuple[int, int], Shape | None] = {}
-        self._begins: dict[tuple[Pair, int], bool] = {}
+        self._reach: dict[tuple[tuple[str, ...], int], int] = {}
         self._reads: dict[str, list[Shape]] = {}
         if knowledge is not None:
             self._shape_all(knowledge)
@@ -76,18 +76,21 @@ class Repertoire:
             self._joined[key] = joined(first, second, len(first.steps) - 1, needed)
         return self._joined[key]
 
-    def begins(self, pair: Pair, length: int) -> bool:
-        """Whether a walk over the edges of so many tools, none of them twice, begins with this edge."""
-        if (pair, length) not in self._begins:
-            self._begins[pair, length] = self.goes_on(pair, length)
-        return self._begins[pair, length]
-
-    def goes_on(self, walk: Sequence[str], length: int) -> bool:
-        """Whether a walk over the edges can go on to so many tools, none of them twice."""
-        if len(walk) >= length:
-            return True
-        onward = self.onward.get(walk[-1], ())
-        return any(target not in walk and self.goes_on((*walk, target), length) for target in onward)
+    def reach(self, walk: tuple[str, ...], most: int) -> int:
+        """How many tools the longest walk over the edges has that goes on from this one, none of them twice; ``most``
+        are enough.
+        """
+        if len(walk) >= most:
+            return most
+        found = self._reach.get((walk, most)) if len(walk) == 2 else None
+        if found is None:
+            found = len(walk)
+            for target in self.onward.get(walk[-1], ()):
+                if target not in walk and found < most:
+                    found = max(found, self.reach((*walk, target), most))
+            if len(walk) == 2:
+                self._reach[walk, most] = found
+        return found
 
     @cached_property
     def onward(self) -> Mapping[str, Sequence[str]]:

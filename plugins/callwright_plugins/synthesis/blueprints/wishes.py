@@ -178,23 +178,21 @@ class Wisher:
     def chain(self, session: Any, length: int) -> tuple[Wish, Any] | None:
         """A walk over the graph of so many tools, or as many as can be bound; and the session after it."""
         for pair in self._beginning(length):
-            if self.coverage.overused(pair):
-                continue
             known = [shape for _, shape in self.repertoire.edges.get(pair, ())]
             bound = self._bound(session, known, linked=True)
             if bound is None:
                 self.coverage.tried[pair] += 1
                 continue
             self.coverage.begun[pair] += 1
-            chain = list(pair)
+            chain: tuple[str, ...] = pair
             while len(chain) < length:
                 further = self._further(session, bound.shape, chain, length)
                 if further is None:
                     break
                 bound = further
-                chain.append(bound.shape.steps[-1].tool)
+                chain = (*chain, bound.shape.steps[-1].tool)
             wanted = {place for place, one in enumerate(bound.made) if one.tool in chain}
-            return self._wish(bound, wanted, tuple(chain)), bound.session
+            return self._wish(bound, wanted, chain), bound.session
         return None
 
     def edge(self, session: Any, pair: Pair) -> tuple[Wish, Any] | None:
@@ -208,16 +206,21 @@ class Wisher:
         return None
 
     def _beginning(self, length: int) -> list[Pair]:
-        """The edges that were planned least, of those that a walk of so many tools begins with, if there are any."""
-        edges = self.repertoire.edges
-        whole = [pair for pair in edges if self.repertoire.begins(pair, length)]
-        return self.coverage.least(whole or edges, self.coverage.pairs, self.rng, _WALKS)
+        """The edges that were planned least, of those that the longest walks of up to so many tools begin with."""
+        free = [pair for pair in self.repertoire.edges if not self.coverage.overused(pair)]
+        far = self._leading_far([(pair, pair) for pair in free], length)
+        return self.coverage.least(far, self.coverage.pairs, self.rng, _WALKS)
 
-    def _further(self, session: Any, shape: Shape, chain: Sequence[str], length: int) -> Bound | None:
-        last = chain[-1]
-        onward = [(last, tool) for tool in self.repertoire.onward.get(last, ()) if tool not in chain]
-        whole = [pair for pair in onward if self.repertoire.goes_on((*chain, pair[1]), length)]
-        for pair in self.coverage.least(whole or onward, self.coverage.pairs, self.rng, 3):
+    def _leading_far(self, walks: Sequence[tuple[Pair, tuple[str, ...]]], length: int) -> list[Pair]:
+        """The last edges of those walks that can go on to the most tools, so many being enough."""
+        reach = [(self.repertoire.reach(walk, length), pair) for pair, walk in walks]
+        most = max(reach, default=(0, ("", "")))[0]
+        return [pair for tools, pair in reach if tools == most]
+
+    def _further(self, session: Any, shape: Shape, chain: tuple[str, ...], length: int) -> Bound | None:
+        onward = [tool for tool in self.repertoire.onward.get(chain[-1], ()) if tool not in chain]
+        far = self._leading_far([((chain[-1], tool), (*chain, tool)) for tool in onward], length)
+        for pair in self.coverage.least(far, self.coverage.pairs, self.rng, 3):
             needs = self.repertoire.needs.get(pair[1], frozenset())
             longer = [
                 made

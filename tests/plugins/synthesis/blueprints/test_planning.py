@@ -277,23 +277,21 @@ def test_tools_edges_and_failures_are_covered(meetings: tuple[Environment, Knowl
     assert recoveries == {"parameters", "tool", "give up"}
 
 
-def test_a_chain_begins_where_a_walk_of_its_length_does(meetings: tuple[Environment, Knowledge, Any]) -> None:
+def test_how_far_a_walk_over_the_edges_goes(meetings: tuple[Environment, Knowledge, Any]) -> None:
     environment, knowledge, _ = meetings
     repertoire = Repertoire(environment, knowledge)
     graph = networkx.DiGraph(list(repertoire.edges))
-    for length in (2, 3, 4):
+    for most in (2, 3, 4):
         walks = (
             walk
             for start in graph
-            for walk in networkx.all_simple_paths(graph, start, set(graph) - {start}, cutoff=length - 1)
+            for walk in networkx.all_simple_paths(graph, start, set(graph) - {start}, cutoff=most - 1)
         )
-        beginnings = {(walk[0], walk[1]) for walk in walks if len(walk) == length}
-        assert beginnings == {pair for pair in repertoire.edges if repertoire.begins(pair, length)}
-        assert length == 2 or beginnings < set(repertoire.edges)
-    with_one_edge = Repertoire(environment, None)
-    with_one_edge.edges["start", "stop"] = []
-    assert with_one_edge.begins(("start", "stop"), 2)
-    assert not with_one_edge.begins(("start", "stop"), 3)
+        longest: dict[tuple[str, str], int] = {}
+        for walk in walks:
+            longest[walk[0], walk[1]] = max(len(walk), longest.get((walk[0], walk[1]), 0))
+        assert {pair: repertoire.reach(pair, most) for pair in repertoire.edges} == longest
+        assert most == 2 or len(set(longest.values())) > 1  # some walks end sooner
 
 
 def test_what_is_not_offered_cannot_be_done(meetings: tuple[Environment, Knowledge, list[Blueprint]]) -> None:
