@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from attrs import define, field, frozen
 
-from callwright.environments.protocol import Outcome, Session
+from callwright.environments.protocol import Outcome
 from callwright.language.program import Call, Path, Reference
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.synthesis.blueprints.context import Context
@@ -52,11 +52,15 @@ class Made:
 
 @frozen
 class Bound:
-    """A shape with values: calls that were made one after the other, and the session after them."""
+    """A shape with values: calls that were made one after the other, and the session after them.
+
+    ``filling`` holds the values, for :meth:`Binder.extend`.
+    """
 
     shape: Shape
     made: tuple[Made, ...]
-    session: Session
+    session: Any
+    filling: Filling = field(eq=False, repr=False)
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -100,14 +104,14 @@ class Binder:
         own world. ``None`` where no try came to it, or to what ``fits``.
         """
         if literally:
-            return self._try(session.fork(), shape, LITERALLY, set())
+            return self._try(session.fork(), Filling(self, shape, LITERALLY, self.rng), set())
         if any(not self._may_be(one) for one in shape.variables):
             return None
         seen: set[str] = set()
         for way, most in ((VARIED, (tries + 1) // 2), (PLAINLY, tries // 2)):
             alike, before = 0, None
             for _ in range(most):
-                bound = self._try(session.fork(), shape, way, seen)
+                bound = self._try(session.fork(), Filling(self, shape, way, self.rng), seen)
                 if bound is not None and (fits is None or fits(bound)):
                     return bound
                 if bound is not None:
@@ -116,6 +120,19 @@ class Binder:
                 before = self.failed
                 if alike == _ALIKE and not self.patient:
                     break
+        return None
+
+    def extend(self, bound: Bound, shape: Shape, tries: int, fits: Callable[[Bound], bool]) -> Bound | None:
+        """A longer shape that begins with the steps of one that is bound: these keep their values, and the others are
+        filled in a fork of the session after them. ``None`` where no try came to what ``fits``.
+        """
+        if any(not self._may_be(one) for one in shape.variables[len(bound.shape.variables) :]):
+            return None
+        seen: set[str] = set()
+        for _ in range(tries):
+            longer = self._try(bound.session.fork(), bound.filling.onto(shape), seen)
+            if longer is not None and fits(longer):
+                return longer
         return None
 
     def take_up(self, bound: Bound) -> None:
@@ -143,13 +160,13 @@ class Binder:
     def _may_be(self, variable: Variable) -> bool:
         return variable.of_the_user or bool(self.context.there(variable.sources))
 
-    def _try(self, session: Any, shape: Shape, way: int, seen: set[str]) -> Bound | None:
-        filling = Filling(self, shape, way, self.rng)
-        alone = len(shape.steps) == 1  # a chain that begins in the same way may go on in another
-        while len(filling.made) < len(shape.steps):
+    def _try(self, session: Any, filling: Filling, seen: set[str]) -> Bound | None:
+        steps = len(filling.shape.steps)
+        alone = steps - len(filling.made) == 1  # a chain that begins in the same way may go on in another
+        while len(filling.made) < steps:
             if not self._step(session, filling, seen if alone else set()):
                 return None
-        return Bound(shape, tuple(filling.made), session)
+        return Bound(filling.shape, tuple(filling.made), session, filling)
 
     def _step(self, session: Any, filling: Filling, seen: set[str]) -> bool:
         """Fill and make the next call, unless it was ``seen``; whether it came to what it should."""
@@ -194,7 +211,7 @@ class Binder:
     def _beyond(self, session: Any, filling: Filling, left: list[int]) -> Bound | None:
         """What is filled so far with the rest of its shape; ``left`` are the fillings that may be tried yet."""
         if len(filling.made) == len(filling.shape.steps):
-            return Bound(filling.shape, tuple(filling.made), session)
+            return Bound(filling.shape, tuple(filling.made), session, filling)
         seen: set[str] = set()
         for _ in range(_WIDTH):
             if left[0] < 1:

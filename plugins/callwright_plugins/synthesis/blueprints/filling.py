@@ -62,6 +62,12 @@ class Filling:
                 setattr(made, name, value.copy())
         return made
 
+    def onto(self, shape: Shape) -> Filling:
+        """The same values in a shape that begins with the steps, variables and blanks of this one."""
+        made = self.copy()
+        made.shape = shape
+        return made
+
     def filled(self, template: Template, tool: str, path: Path) -> Any:
         """A template with values; ``None`` where there is none for one of its leaves."""
         kind = type(template)

@@ -365,6 +365,12 @@ def joined(first: Shape, second: Shape, at: int, needed: frozenset[str] = frozen
                 same_text = given.get(path)
                 if isinstance(leaf, Written) and isinstance(same_text, Written):
                     theirs, ours = dict(leaf.blanks), dict(same_text.blanks)
+                    if leaf.whole is not None and leaf.text != same_text.text:
+                        taken = _taken(second.blanks[leaf.whole], same_text, first.blanks)
+                        if taken is not None and leaf.whole not in written:
+                            written[leaf.whole] = len(blanks)
+                            blanks.append(taken)
+                        continue
                     for name in theirs.keys() & ours.keys():
                         written.setdefault(theirs[name], ours[name])
             continue
@@ -394,13 +400,18 @@ def taken_up(shape: Shape) -> list[Shape]:
             text = given.get(stated.path) if (stated.origin, stated.tool) == ("argument", source.tool) else None
             if text is None or text == blank.text:
                 continue
-            value = text.value(shape.blanks)
-            if blank.gap.values(lambda _, value=value: [value]) == [value]:
-                place = len(shape.blanks)
-                last = evolve(target, arguments=_with_blank(target.arguments, number, place))
-                blanks = (*shape.blanks, Blank(blank.gap, value, text))
+            taken = _taken(blank, text, shape.blanks)
+            if taken is not None:
+                last = evolve(target, arguments=_with_blank(target.arguments, number, len(shape.blanks)))
+                blanks = (*shape.blanks, taken)
                 found.append(evolve(shape, steps=(*shape.steps[:-1], last), blanks=blanks, world=("", -1)))
     return found
+
+
+def _taken(blank: Blank, text: Written, blanks: Sequence[Blank]) -> Blank | None:
+    """A blank that such a text, whose blanks these are, fills as a whole; ``None`` where its gap does not take it."""
+    value = text.value(blanks)
+    return Blank(blank.gap, value, text) if blank.gap.values(lambda _: [value]) == [value] else None
 
 
 def _with_blank(template: Template, number: int, other: int) -> Template:

@@ -33,6 +33,11 @@ class Written:
     text: Suggested
     blanks: tuple[tuple[str, int], ...]
 
+    @property
+    def whole(self) -> int | None:
+        """The blank that the text is, where it is nothing else."""
+        return next((number for name, number in self.blanks if self.text.text == f"{{{name}}}"), None)
+
     def value(self, blanks: Sequence[Blank]) -> str:
         """The text as the witness had it, of a shape with these blanks."""
         return self.text.with_values({name: blanks[number].value for name, number in self.blanks})

@@ -37,6 +37,8 @@ _SELDOM: Final = 10
 #: Backtracking is over for a tool that it led to less than once in so many times.
 _FRUITLESS: Final = 4
 _WALKS: Final = 6
+#: How often a chain is gone on with, with each shape of the next edge.
+_EXTENDED: Final = 4
 #: Calls before which no tool has too many of them.
 _FIRST: Final = 30
 
@@ -186,7 +188,7 @@ class Wisher:
             self.coverage.begun[pair] += 1
             chain: tuple[str, ...] = pair
             while len(chain) < length:
-                further = self._further(session, bound.shape, chain, length)
+                further = self._further(session, bound, chain, length)
                 if further is None:
                     break
                 bound = further
@@ -217,7 +219,8 @@ class Wisher:
         most = max(reach, default=(0, ("", "")))[0]
         return [pair for tools, pair in reach if tools == most]
 
-    def _further(self, session: Any, shape: Shape, chain: tuple[str, ...], length: int) -> Bound | None:
+    def _further(self, session: Any, bound: Bound, chain: tuple[str, ...], length: int) -> Bound | None:
+        """A chain with one more tool: rather with the calls that it has."""
         onward = [tool for tool in self.repertoire.onward.get(chain[-1], ()) if tool not in chain]
         far = self._leading_far([((chain[-1], tool), (*chain, tool)) for tool in onward], length)
         for pair in self.coverage.least(far, self.coverage.pairs, self.rng, 3):
@@ -225,11 +228,13 @@ class Wisher:
             longer = [
                 made
                 for _, other in self.repertoire.edges[pair]
-                if (made := self.repertoire.joined(shape, other, needs)) is not None
+                if (made := self.repertoire.joined(bound.shape, other, needs)) is not None
+                and len(made.steps) <= _LONGEST
             ]
-            bound = self._bound(session, longer, linked=True)
-            if bound is not None and len(bound.made) <= _LONGEST:
-                return bound
+            for shape in self._some(longer):
+                found = self.binder.extend(bound, shape, _EXTENDED, partial(self._is_linked, session))
+                if found is not None:
+                    return found
             self.coverage.tried[pair] += 1
         return None
 

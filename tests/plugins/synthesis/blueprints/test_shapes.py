@@ -183,6 +183,46 @@ def test_chains_take_up_what_was_made() -> None:
     assert whole.blanks[path.blanks[0][1]].text == whole.steps[0].arguments["path"]
 
 
+def test_what_was_made_is_gone_on_with_whatever_its_text_was_elsewhere() -> None:
+    """In the second witness the file that is written has no folder of its own: there its path is one blank."""
+    file = Gap(sources=("write.path",), pattern=re.compile(r"/\S+\.txt"))
+    put, read = Suggested("write", "path", "{folder}/{word}.txt"), Suggested("read", "path", "{file}")
+    made = made_and_listed()
+    written = Step("write", {"path": Written(put, (("folder", 2), ("word", 1)))})
+    blanks = (*made.blanks, Blank(made.blanks[0].gap, "/home/dune", text=made.steps[0].arguments["path"]))
+    first = evolve(made, steps=(made.steps[0], written), blanks=blanks)
+    again = Step("write", {"path": Written(Suggested("write", "path", "{file}"), (("file", 0),))})
+    reading = Step("read", {"path": Written(read, (("file", 0),))})
+    second = evolve(made, steps=(again, reading), blanks=(Blank(file, "/home/ember.txt"),), source=0)
+    whole = joined(first, second, 1)
+    assert whole is not None
+    path = whole.steps[2].arguments["path"]
+    assert path.value(whole.blanks) == "/home/dune/dune.txt"
+    assert whole.blanks[path.blanks[0][1]].text == written.arguments["path"]
+    pictures = evolve(second, blanks=(Blank(Gap(sources=("write.path",), pattern=re.compile(r"/\S+\.png")), "/a.png"),))
+    other = joined(first, pictures, 1)
+    assert other is not None
+    assert other.blanks[-1].text is None, "no picture was written"
+
+
+def test_a_longer_shape_keeps_the_calls_that_are_bound(repertoire: Repertoire) -> None:
+    session: Any = opened(depot(), "", 11)
+    binder = Binder(repertoire.tools, repertoire.context(session, Random(11)), Random(11))
+    first, second = shape_of(repertoire, "sign_in", "fetch_parcel"), shape_of(repertoire, "open_gate", "close_gate")
+    bound = binder.bind(session, first, 10)
+    assert bound is not None
+    longer = evolve(first, steps=(*first.steps, *second.steps))
+    found = binder.extend(bound, longer, 3, lambda _: True)
+    assert found is not None
+    assert found.made[: len(bound.made)] == bound.made
+    assert [one.tool for one in found.made] == [*first.tools, *second.tools]
+    assert binder.extend(bound, longer, 3, lambda _: False) is None
+    digest = bound.session.digest()
+    again = binder.extend(found, evolve(longer, steps=(*longer.steps, *second.steps[1:])), 3, lambda _: True)
+    assert again is None, "the gate is closed already"
+    assert bound.session.digest() == digest
+
+
 def test_a_sample_is_compact_and_about_what_a_chain_is_about(repertoire: Repertoire) -> None:
     session: Any = opened(depot(), "", 7)
     context = repertoire.context(session, Random(1))
