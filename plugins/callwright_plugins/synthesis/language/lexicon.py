@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from callwright.tools.spec import ToolSpec
 from callwright_plugins.synthesis.language.phrases import Phrase, phrases_of
@@ -47,7 +47,16 @@ class ToolWords:
         counts = Counter(titles.values())
         for key, title in titles.items():
             self.titles[key] = title if counts[title] == 1 else key.replace("_", " ")
+        #: The arguments whose things a phrase or a slot has a place for.
+        self.things = frozenset(slot.argument for found in self.slots.values() for slot in found if slot.thing).union(
+            *(phrase.things for phrase in self.phrases)
+        )
+        self._listed = _listed(spec.result)
         self._again = {one: self._named_again(one) for one in self.phrases}
+
+    def lists(self, kind: str) -> bool:
+        """Whether its result is a list of such things: their id is the first in each, as the result schema has it."""
+        return self._listed in ("", f"{kind}_id")
 
     def names_again(self, phrase: Phrase, arguments: Iterable[str]) -> bool:
         """Whether a phrase speaks of a thing that one of these arguments names behind it: a message, for message 7."""
@@ -62,6 +71,14 @@ class ToolWords:
             for key, noun in nouns.items()
             if any(_holds(said, one) for one in (noun, words_of(plural(" ".join(noun)))))
         )
+
+
+def _listed(result: Any) -> str:
+    """The first id in each item of a result that is a list; empty where its schema tells of none."""
+    schema: Any = result
+    for key in ("properties", "items", "items", "properties"):
+        schema = schema.get(key) if isinstance(schema, Mapping) else None
+    return next((key for key in schema if key.endswith("_id")), "") if isinstance(schema, Mapping) else ""
 
 
 def _holds(words: tuple[str, ...], some: tuple[str, ...]) -> bool:
@@ -129,7 +146,7 @@ def _by_beginning(given: Iterable[Frame]) -> Trie[tuple[Mood, tuple[tuple[str, .
 def _options(hint: Hint) -> Iterator[str]:
     yield from filter(None, (speaker.option_words(one, hint) for one in hint.options))
     for key, inner in hint.members.items():
-        yield key.replace("_", " ")
+        yield speaker.member_words(key)
         yield from _options(inner)
     if hint.items is not None:
         yield from _options(hint.items)

@@ -68,6 +68,8 @@ class Writer:
     ) -> None:
         self.lexicon, self.speaker, self.style, self.random = lexicon, speaker, style, random
         self.earlier = earlier
+        #: By number: the tools of the calls.
+        self.calls: dict[int, str] = {}
         #: Calls and arguments that are said as the same thing that was told of last.
         self.same: set[tuple[int, str]] = set()
         self.plainly = plainly
@@ -87,6 +89,7 @@ class Writer:
             place, name, value = wrong
             calls[place] = Call(place, calls[place].tool, {**calls[place].arguments, name: value})
         conditions = {one.call: one for one in plan.conditions}
+        self.calls = {call.id: call.tool for call in calls}
         self._find_the_same(calls)
         self._sentences(draft, calls, conditions)
         if wrong is not None:
@@ -114,30 +117,47 @@ class Writer:
         hint = self.lexicon.tools[call.tool].hints[name]
         if (call.id, name) in self.same:
             return say_same(hint.kind)
-        return self.speaker.say_thing(call.arguments[name], hint, call.id)
+        value = call.arguments[name]
+        if name not in self.lexicon.tools[call.tool].things:
+            return ""
+        told_by = self.calls.get(value.call, "") if isinstance(value, Reference) else ""
+        listed = not told_by or self.lexicon.tools[told_by].lists(hint.kind)
+        return self.speaker.say_thing(value, hint, call.id, listed=listed)
 
     def _sentences(self, draft: Draft, calls: list[Call], conditions: Mapping[int, Condition]) -> None:
         place = 0
         while place < len(calls):
             mood = self._mood(calls[place], place, conditions)
-            chosen = self._frame(mood, place)
+            chosen = self._frame(mood, place, self._is_about_me(calls[place], mood))
             draft.frames.append(chosen.text)
             before, _, behind = chosen.text.partition("{f}")
             draft.grammar(before)
             self._request(draft, calls, place, chosen, conditions)
             place += 1
             while place < len(calls) and mood == "order" and not self.plainly and self.random.random() < _JOINED:
+                if chosen.own and self._is_about_me(calls[place], mood):
+                    break
                 draft.grammar(self.random.choice(frames.JOINS))
                 self._request(draft, calls, place, chosen, conditions)
                 place += 1
             draft.grammar(behind)
 
-    def _frame(self, mood: Mood, place: int) -> Frame:
+    def _frame(self, mood: Mood, place: int, about_me: bool) -> Frame:
+        """A frame for a request; one that is ``about_me`` is for others to do."""
         if self.plainly:
             return _PLAIN_FRAMES[mood] if not place else frames.FOLLOWING_FRAMES[0]
-        if place:
-            return self.random.choice(frames.FOLLOWING_FRAMES)
-        return self.random.choice(frames.fitting(mood, self.style.persona.register))
+        fitting = frames.FOLLOWING_FRAMES if place else frames.fitting(mood, self.style.persona.register)
+        return self.random.choice([one for one in fitting if not one.own] if about_me else fitting)
+
+    def _is_about_me(self, call: Call, mood: Mood) -> bool:
+        """Whether all that a call can be asked for with is done for the speaker: "show me the accounts"."""
+        lively = self._lively(call, mood)
+        return bool(lively) and all(map(_is_about_me, lively))
+
+    def _lively(self, call: Call, mood: Mood) -> list[Phrase]:
+        # The last order is the tool's bare name, for want of anything better.
+        phrases = self._phrases(call, mood)
+        return phrases[:-1] if mood == "order" else phrases
 
     def _mood(self, call: Call, place: int, conditions: Mapping[int, Condition]) -> Mood:
         if place or place in conditions:
@@ -181,16 +201,15 @@ class Writer:
             draft.grammar(self.random.choice(SAME))
             self._slots(draft, call, differs, place)
             return
-        phrases = self._phrases(call, around.mood)
-        # The last order is the tool's bare name, for want of anything better.
-        lively = phrases[:-1] if around.mood == "order" else phrases
+        lively = self._lively(call, around.mood)
         if around.own:
-            lively = [one for one in lively if " me" not in one.parts[0]] or lively
+            lively = [one for one in lively if not _is_about_me(one)] or lively
         if (placed := [one for one in lively if one.arguments]) and self.random.random() < _PLACED:
             lively = placed
         words = self.lexicon.tools[call.tool]
         lively = [one for one in lively if not words.names_again(one, call.arguments)] or lively
-        chosen = phrases[-1] if self.plainly or not lively else self.random.choice(lively)
+        plain = self._phrases(call, around.mood)[-1]
+        chosen = plain if self.plainly or not lively else self.random.choice(lively)
         for number, part in enumerate(chosen.parts):
             if number % 2:
                 self._value(draft, call, part.removeprefix("="), place, thing=part.startswith("="))
@@ -283,6 +302,10 @@ def _joined(pieces: Iterable[Piece], capitals: bool) -> str:
         text += f"{said} "
         ended = not piece.value and said[-1] in ".?!"
     return text.rstrip(" ")
+
+
+def _is_about_me(phrase: Phrase) -> bool:
+    return any(not {"me", "i"}.isdisjoint(part.lower().split()) for part in phrase.parts[::2])
 
 
 def _is_of_the_last(value: Any, call: Call) -> bool:

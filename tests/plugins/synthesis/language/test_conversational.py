@@ -23,7 +23,7 @@ from callwright_plugins.synthesis.language.replies import Replies, user_options
 from callwright_plugins.synthesis.language.styles import Style
 from callwright_plugins.synthesis.language.values.titles import title_of
 from callwright_plugins.synthesis.language.withholding import Withheld
-from callwright_plugins.synthesis.language.wordlists.personas import GREETINGS
+from callwright_plugins.synthesis.language.wordlists.personas import GREETINGS, PERSONAS
 
 REGISTRY = default_registry()
 
@@ -86,6 +86,96 @@ def test_a_member_of_a_result_is_said_without_what_it_stands_for() -> None:
             assert f"{place} its" not in text
             assert f"{place} the" not in text
             assert "of that result" not in text, "there are nicer ways"
+
+
+def test_what_is_done_for_the_speaker_is_for_somebody_else_to_do() -> None:
+    """Never "I need to show me the accounts"."""
+    tools = {
+        name: ToolSpec(name, "", {"type": "object", "properties": {}}) for name in ("get_time", "get_date", "open_door")
+    }
+    said = {"get_time": ["tell me the time"], "get_date": ["show me what day it is"], "open_door": ["open the door"]}
+    grammar = Grammar(tools, phrases=said)
+    own = re.compile(
+        r"\b(?:i|we) (?:\w+ )?(?:need|want|have|would like|must) to (?:tell|show) me|help me (?:tell|show) me"
+    )
+    seen = set()
+    for seed in range(300):
+        calls = [Call(place, tool, {}) for place, tool in enumerate(tools)]
+        alone = Call(0, list(tools)[seed % 3], {})
+        text = grammar.render(Plan((alone,)), Style(), seed).text.lower()
+        both = grammar.render(Plan(tuple(calls)), Style(persona=PERSONAS[seed % len(PERSONAS)]), seed).text.lower()
+        for one in (text, both):
+            assert not own.search(one), one
+            seen |= {words for words in ("need you to", "need to", "want to", "can you") if words in one}
+    assert seen == {"need you to", "need to", "want to", "can you"}, "the door may be opened by anybody"
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        (("account_id",), "that account"),
+        (("source_account_id",), "its source account"),
+        (("items", 1, "account_id"), "the second of these accounts"),
+        (("items", 1, "source_account_id"), "the source account of the second"),
+        (("items", 1, "steps", 24, "account_id"), "the account of the 25th of the steps of the second"),
+        (("holder", "account_id"), "the account of its holder"),
+    ],
+)
+def test_the_id_of_a_thing_is_said_as_the_thing_wherever_it_stands(path: Any, words: str) -> None:
+    member = {"type": "string"}
+    properties = {"account_id": member, "source_account_id": member, "holder": {"type": "object"}, "steps": {}}
+    item = {"type": "object", "properties": properties}
+    listing = {"type": "object", "properties": {"items": {"type": "array", "items": item}, **properties}}
+    taking = {"type": "object", "properties": {"account_id": {"type": "string", "description": "The id of one."}}}
+    tools = {
+        "list_accounts": ToolSpec("list_accounts", "", {"type": "object", "properties": {}}, result=listing),
+        "close_account": ToolSpec("close_account", "", taking),
+    }
+    grammar = Grammar(tools, phrases={"close_account": ["close account {account_id}", "put an end to it"]})
+    plan = Plan((Call(0, "list_accounts", {}), Call(1, "close_account", {"account_id": Reference(0, path)})))
+    texts = [grammar.render(plan, Style(typo=False), seed).text for seed in range(20)]
+    assert all(grammar.parse(text) == plan for text in texts)
+    assert all(words in text.lower() for text in texts), texts
+    assert sum(f"close {words}" in text.lower() for text in texts) > 10, texts
+    assert not any("account the" in text or "account its" in text for text in texts), texts
+
+
+def test_what_is_told_of_something_is_no_one_of_these() -> None:
+    """The accounts of a list are no customers, though each has one."""
+    grammar = grammar_for(cw.environment("banking"), REGISTRY)
+    calls = (
+        Call(0, "list_accounts", {}),
+        Call(1, "list_payees", {"customer_id": Reference(0, ("items", 3, "customer_id"))}),
+    )
+    texts = [grammar.render(Plan(calls), Style(), seed).text for seed in range(20)]
+    assert all(grammar.parse(text) == Plan(calls) for text in texts)
+    assert sum("the customer of the fourth of these" in text for text in texts) > 10, texts
+    assert not any("of these customers" in text for text in texts), texts
+
+
+def test_objects_are_said_without_more_brackets_than_are_needed() -> None:
+    text = {"type": "string"}
+    edit = {
+        "type": "object",
+        "properties": {"oldText": text, "newText": text, "lines": {"type": "array", "items": text}},
+    }
+    schema = {"type": "object", "properties": {"edits": {"type": "array", "items": edit}}}
+    grammar = Grammar({"edit_file": ToolSpec("edit_file", "", schema)})
+    one, other = {"oldText": "a b.", "newText": "c"}, {"oldText": "d", "lines": ["e", "f"]}
+    for edits, words in (
+        ([one], ' (old text: "a b.", new text: "c")'),
+        ([one, other], ' (old text: "a b.", new text: "c") and (old text: "d", lines: ("e" and "f"))'),
+        ([{"other": "x y"}], ' ("other": "x y")'),
+    ):
+        plan = Plan((Call(0, "edit_file", {"edits": edits}),))
+        for seed in range(10):
+            query = grammar.render(plan, Style(), seed)
+            assert grammar.parse(query.text) == plan
+            assert words in query.text
+    twice = {"type": "object", "properties": {"oldText": text, "old_text": text}}
+    told_apart = Grammar({"edit": ToolSpec("edit", "", {"type": "object", "properties": {"of": twice}})})
+    plan = Plan((Call(0, "edit", {"of": {"oldText": "a", "old_text": "b"}}),))
+    assert told_apart.parse(told_apart.render(plan).text) == plan
 
 
 @pytest.mark.parametrize("name", TOOLS)

@@ -16,6 +16,8 @@ from callwright_plugins.synthesis.language.values.tokens import Token, Trie, quo
 
 _ITEMS: Final = "items"
 _DEEPEST: Final = 12
+#: The words of a thing: ``accepted source account``.
+_LONGEST_NOUN: Final = 5
 
 
 class Members:
@@ -76,23 +78,38 @@ def _keys(schema: Any) -> Iterator[str]:
             waiting.extend(one)
 
 
-def say_thing(reference: Reference, kind: str, place: int, members: Members) -> str:
-    """A reference to the id of a thing as the thing itself, ``the first of these accounts``; empty where it is none.
+def say_thing(reference: Reference, kind: str, place: int, members: Members, *, listed: bool = True) -> str:
+    """A reference to the id of a thing as the thing itself, ``the first of these accounts`` or ``its source device``;
+    empty where it is none.
 
-    ``kind`` is what the place takes ids of: its id is the member ``account_id`` of a result or of something in it.
+    ``kind`` is what the place takes ids of: its id is the member ``account_id`` of a result or of something in it, or
+    one whose name ends so. ``listed`` is whether the call that is referred to lists such things.
     """
-    if not kind or kind == "result" or not reference.path or reference.path[-1] != f"{kind}_id":
+    path, ago = reference.path, place - reference.call
+    noun = _noun(path[-1], kind, members) if path else ""
+    if not noun:
         return ""
-    noun = kind.replace("_", " ").lower()
-    ago, path = place - reference.call, reference.path[:-1]
-    whole = f"the {ordinal(reference.call + 1)} result"
-    if not path:
-        return {1: f"that {noun}", 2: f"that earlier {noun}"}.get(ago, f"the {noun} of {whole}")
-    if len(path) == 2 and path[0] == _ITEMS and isinstance(path[1], int):
-        count = ordinal(path[1] + 1)
-        near = {1: f"the {count} of these {plural(noun)}", 2: f"the {count} of those earlier {plural(noun)}"}
-        return near.get(ago, f"the {count} {noun} of {whole}")
-    return say_reference(Reference(reference.call, path), place, members)[0] if _lists(path, kind) else ""
+    if path[-1] == f"{kind}_id":
+        whole = f"the {ordinal(reference.call + 1)} result"
+        if len(path) == 1:
+            return {1: f"that {noun}", 2: f"that earlier {noun}"}.get(ago, f"the {noun} of {whole}")
+        if listed and len(path) == 3 and path[0] == _ITEMS and isinstance(path[1], int):
+            count = ordinal(path[1] + 1)
+            near = {1: f"the {count} of these {plural(noun)}", 2: f"the {count} of those earlier {plural(noun)}"}
+            return near.get(ago, f"the {count} {noun} of {whole}")
+        if _lists(path[:-1], kind):
+            return say_reference(Reference(reference.call, path[:-1]), place, members)[0]
+    if len(path) == 1:
+        return f"its {noun}" if ago == 1 else f"the {noun} of {_result(reference.call, place)}"
+    return f"the {noun} of {say_reference(Reference(reference.call, path[:-1]), place, members)[0]}"
+
+
+def _noun(key: str | int, kind: str, members: Members) -> str:
+    """What has the id that a member of a result is, ``source device`` of ``source_device_id``; empty for others."""
+    if not isinstance(key, str) or not kind or kind == "result" or not f"_{key}".endswith(f"_{kind}_id"):
+        return ""
+    known = key == f"{kind}_id" or key in members.words
+    return key.removesuffix("_id").replace("_", " ").lower() if known else ""
 
 
 def _lists(path: Path, kind: str) -> bool:
@@ -109,6 +126,8 @@ def read_thing(
     noun, key = words_of(kind.replace("_", " ").lower()), f"{kind}_id"
     if not kind or not place or at >= len(found):
         return []
+    if _word(found, at) == "its":
+        return [(end, Reference(place - 1, (one,))) for end, one in _named(found, at + 1, kind, members)]
     if _word(found, at) == "that" and _are(found, at + 1, noun):
         return [(at + 1 + len(noun), Reference(place - 1, (key,)))]
     if _are(found, at, ("that", "earlier", *noun)):
@@ -127,7 +146,22 @@ def read_thing(
         if _are(found, at + 2, noun) and (here := _of_result(found, at + 2 + len(noun), path, place)):
             return here
     inside = read_reference(found, at, place, members)
-    return [(end, Reference(one.call, (*one.path, key))) for end, one in inside if _lists(one.path, kind)]
+    things = [(end, Reference(one.call, (*one.path, key))) for end, one in inside if _lists(one.path, kind)]
+    for behind, named in _named(found, at + 1, kind, members):
+        if _word(found, behind) == "of":
+            inside = read_reference(found, behind + 1, place, members)
+            things += [(end, Reference(one.call, (*one.path, named))) for end, one in inside]
+    return things
+
+
+def _named(found: tuple[Token, ...], at: int, kind: str, members: Members) -> list[tuple[int, str]]:
+    """The members with the id of a thing of a kind that may be named by that thing at a token."""
+    ends = []
+    for end in range(at + 1, min(at + _LONGEST_NOUN, len(found)) + 1):
+        key = "_".join((*(_word(found, place) for place in range(at, end)), "id"))
+        if _noun(key, kind, members):
+            ends.append((end, key))
+    return ends
 
 
 def _of_result(found: tuple[Token, ...], at: int, path: Path, place: int) -> list[tuple[int, Reference]]:

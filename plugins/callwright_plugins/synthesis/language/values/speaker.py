@@ -7,8 +7,9 @@ closed set), and in quotes otherwise. What has no words of its own, such as an e
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from random import Random
 from typing import Any, Final
@@ -58,6 +59,7 @@ _PHRASES: Final[tuple[tuple[str, str, Any], ...]] = (
     (EMPTY_OBJECT, "object", {}),
 )
 _EXACTLY: Final = "exactly"
+_CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _DEEPEST: Final = 12
 #: How many readings of one value are followed.
 _MOST: Final = 24
@@ -108,9 +110,13 @@ class Speaker:
             return self._say_list(value, hint, place, wording, random, depth)
         raise DataError(f"an argument is JSON or a reference, not {value!r:.80}")
 
-    def say_thing(self, value: Any, hint: Hint, place: int) -> str:
-        """A reference to an id as the thing itself; empty for any other value."""
-        return say_thing(value, hint.kind, place, self.members) if isinstance(value, Reference) else ""
+    def say_thing(self, value: Any, hint: Hint, place: int, *, listed: bool = True) -> str:
+        """A reference to an id as the thing itself; empty for any other value. ``listed`` is whether the call that is
+        referred to lists such things.
+        """
+        if not isinstance(value, Reference):
+            return ""
+        return say_thing(value, hint.kind, place, self.members, listed=listed)
 
     def read_thing(self, found: tuple[Token, ...], at: int, hint: Hint, place: int) -> list[tuple[int, Any]]:
         """What :meth:`say_thing` or :func:`say_same` says, at a token."""
@@ -142,18 +148,16 @@ class Speaker:
         inner = hint.items or ANYTHING
         said = [self.say(item, inner, place, wording, random, depth + 1) for item in items]
         joined = said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}"
-        return joined if _is_open(hint, depth) and not (len(items) == 1 and _is_whole(items[0])) else f"({joined})"
+        return joined if _is_open(hint, depth) and not _is_whole(items) else f"({joined})"
 
     def _say_object(
         self, value: Mapping[str, Any], hint: Hint, place: int, wording: Wording, random: Random, depth: int
     ) -> str:
         said = []
         for key, inner in value.items():
-            words = key.replace("_", " ")
-            name = words if hint.members.get(key) is not None and _are_words(words) else quoted(key)
-            said.append(
-                f"{name}: {self.say(inner, hint.members.get(key, ANYTHING), place, wording, random, depth + 1)}"
-            )
+            words, of = member_words(key), hint.members.get(key, ANYTHING)
+            name = words if _member_of(words, hint) == key else quoted(key)
+            said.append(f"{name}: {self.say(inner, of, place, wording, random, depth + 1)}")
         return f"({', '.join(said)})"
 
     def read(self, found: tuple[Token, ...], at: int, hint: Hint, place: int, depth: int = 0) -> list[tuple[int, Any]]:
@@ -210,9 +214,9 @@ class Speaker:
                 for end, items in self._read_items(found, at + 1, hint, place, depth):
                     if end < len(found) and found[end].word == ")":
                         yield end + 1, items
-        elif hint.takes("array") and _is_open(hint, depth):
+        if hint.takes("array") and _is_open(hint, depth):
             for end, items in self._read_items(found, at, hint, place, depth):
-                if len(items) > 1 or not _is_whole(items[0]):
+                if not _is_whole(items):
                     yield end, items
 
     def _read_items(
@@ -286,20 +290,26 @@ def _options(options: tuple[str, ...]) -> Mapping[str, str]:
     return {option: words for option, words in said.items() if counts[words_of(words)] == 1}
 
 
-def _are_words(text: str) -> bool:
-    return bool(text) and text.isascii() and text.islower() and all(part.isalpha() for part in text.split(" "))
+def member_words(key: str) -> str:
+    """A member of an argument in words, ``old text`` for ``oldText``; empty where it has none. Cents are an amount."""
+    words = _CAMEL.sub(" ", key).replace("_", " ").lower().removesuffix(" cents")
+    return words if words.isascii() and all(part.isalpha() for part in words.split(" ")) else ""
+
+
+def _member_of(words: str, hint: Hint) -> str | None:
+    return next((key for key in hint.members if words and member_words(key) == words), None)
 
 
 def _is_open(hint: Hint, depth: int) -> bool:
-    """Whether a list stands without brackets: where nothing but a list of plain values can be meant."""
+    """Whether a list stands without brackets: where nothing but a list can be meant, and no list within it."""
     if depth or hint.types is None or hint.types - {"array", "null"}:
         return False
-    return hint.items is not None and hint.items.types is not None and not hint.items.types & {"array", "object"}
+    return hint.items is not None and hint.items.types is not None and "array" not in hint.items.types
 
 
-def _is_whole(item: Any) -> bool:
-    """Whether an item without brackets would be taken for the whole list: a reference, or nothing."""
-    return item is None or isinstance(item, Reference | list | dict)
+def _is_whole(items: Sequence[Any]) -> bool:
+    """Whether a list without brackets would be taken for its only item: a reference, or nothing."""
+    return len(items) == 1 and (items[0] is None or isinstance(items[0], Reference | list))
 
 
 def _say_number(value: float, hint: Hint, wording: Wording, random: Random) -> str:
@@ -336,5 +346,5 @@ def _read_key(found: tuple[Token, ...], at: int, hint: Hint) -> tuple[str | None
         end += 1
     if end == at or end >= len(found) or found[end].word != ":":
         return None, at
-    words = " ".join(one.text for one in found[at:end])
-    return next((key for key in hint.members if key.replace("_", " ") == words and _are_words(words)), None), end + 1
+    words = " ".join(one.text for one in found[at:end]).lower()
+    return _member_of(words, hint), end + 1

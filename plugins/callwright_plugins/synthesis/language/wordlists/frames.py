@@ -396,14 +396,18 @@ class Frame:
 
 
 _OWN: Final = re.compile(
-    r"(?:(?:i|i'd|i'm|my|our|let|let's|gotta|wanna|need|want|the (?:plan|idea|job|task)|(?:it's )?time) |.*help ).*"
+    r" (?:help|me|i (?:need|want|would like) to) "
+    r"|^ (?:i|i'd|i'm|my|our|let|let's|gotta|wanna|need|want|the (?:plan|idea|job|task)|(?:it's )?time) "
 )
+#: Who is to act instead, unless it is to help; and an order to them.
+_OTHERS: Final = re.compile(r" (?:you|somebody) (?!help )|(?:: | and )$")
 
 
 def frame(text: str, mood: Mood = "order", register: Register = "plain") -> Frame:
     """A frame from its text."""
     before, _, behind = text.partition("{f}")
-    own = _OWN.match(before.lower()) is not None and " you " not in f" {before} "
+    words = f" {' '.join(words_of(before))} ", f" {' '.join(words_of(behind))} "
+    own = any(map(_OWN.search, words)) and not _OTHERS.search(words[0])
     return Frame(text, mood, register, words_of(before), words_of(behind), own)
 
 
