@@ -313,10 +313,7 @@ def _ways(shape: Shape, place: int) -> tuple[Any, ...]:
     found = []
     for path, leaf in leaves_of(dict(shape.steps[place].arguments)):
         way = (
-            (
-                leaf.text.text,
-                *(text.text.text for _, one in leaf.blanks if (text := shape.blanks[one].text) is not None),
-            )
+            leaf.texts(shape.blanks)
             if isinstance(leaf, Written)
             else leaf.step
             if isinstance(leaf, FromResult)

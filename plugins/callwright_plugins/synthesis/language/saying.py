@@ -151,13 +151,8 @@ class Writer:
 
     def _is_about_me(self, call: Call, mood: Mood) -> bool:
         """Whether all that a call can be asked for with is done for the speaker: "show me the accounts"."""
-        lively = self._lively(call, mood)
+        lively = _lively(self._phrases(call, mood), mood)
         return bool(lively) and all(map(_is_about_me, lively))
-
-    def _lively(self, call: Call, mood: Mood) -> list[Phrase]:
-        # The last order is the tool's bare name, for want of anything better.
-        phrases = self._phrases(call, mood)
-        return phrases[:-1] if mood == "order" else phrases
 
     def _mood(self, call: Call, place: int, conditions: Mapping[int, Condition]) -> Mood:
         if place or place in conditions:
@@ -201,15 +196,15 @@ class Writer:
             draft.grammar(self.random.choice(SAME))
             self._slots(draft, call, differs, place)
             return
-        lively = self._lively(call, around.mood)
+        phrases = self._phrases(call, around.mood)
+        lively = _lively(phrases, around.mood)
         if around.own:
             lively = [one for one in lively if not _is_about_me(one)] or lively
         if (placed := [one for one in lively if one.arguments]) and self.random.random() < _PLACED:
             lively = placed
         words = self.lexicon.tools[call.tool]
         lively = [one for one in lively if not words.names_again(one, call.arguments)] or lively
-        plain = self._phrases(call, around.mood)[-1]
-        chosen = plain if self.plainly or not lively else self.random.choice(lively)
+        chosen = phrases[-1] if self.plainly or not lively else self.random.choice(lively)
         for number, part in enumerate(chosen.parts):
             if number % 2:
                 self._value(draft, call, part.removeprefix("="), place, thing=part.startswith("="))
@@ -302,6 +297,11 @@ def _joined(pieces: Iterable[Piece], capitals: bool) -> str:
         text += f"{said} "
         ended = not piece.value and said[-1] in ".?!"
     return text.rstrip(" ")
+
+
+def _lively(phrases: list[Phrase], mood: Mood) -> list[Phrase]:
+    """Phrases but for the last order, which is the tool's bare name, for want of anything better."""
+    return phrases[:-1] if mood == "order" else phrases
 
 
 def _is_about_me(phrase: Phrase) -> bool:
