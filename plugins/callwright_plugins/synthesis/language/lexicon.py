@@ -25,7 +25,7 @@ _GLUE: Final = (
     "if", "is", "not", "at", "least", "most", "result", "of", "these", "its", "what", "that", "gives", "one",
     "left", "blank", "nothing", "all", "an", "empty", "list", "object", "exactly", "yes", "no", "and", "the", "with",
     "instead", "make", "am", "pm", "utc", "sharp", "but", "those", "earlier", "ones", "same",
-    "only",
+    "only", "alone",
 )  # fmt: skip
 
 

@@ -153,6 +153,29 @@ def test_what_is_told_of_something_is_no_one_of_these() -> None:
     assert not any("of these customers" in text for text in texts), texts
 
 
+def test_the_only_item_of_a_list_is_no_list() -> None:
+    email = grammar_for(cw.environment("email"), REGISTRY)
+    got = Call(0, "get_message", {"message_id": "M00001"})
+    its, that = Reference(0, ("to",)), Reference(0, ("message_id",))
+    for tool, name, value, words in (
+        ("mark_read", "message_ids", [that], "that message alone"),
+        (
+            "mark_read",
+            "message_ids",
+            [Reference(0, ("items", 2, "message_id"))],
+            "the message of the third of these alone",
+        ),
+        ("forward_message", "to", its, "its recipients"),
+        ("forward_message", "to", [Reference(0, ("sender",))], "its sender alone"),
+        ("forward_message", "to", [Reference(0, ("sender",)), "ana@example.com"], "its sender and ana@example.com"),
+    ):
+        plan = Plan((got, Call(1, tool, {name: value})))
+        texts = [email.render(plan, Style(ellipsis=False), seed).text for seed in range(12)]
+        assert all(email.parse(text) == plan for text in texts)
+        assert sum(words in text for text in texts) > 8, texts
+        assert not any(f"{words} alone" in text for text in texts), texts
+
+
 def test_objects_are_said_without_more_brackets_than_are_needed() -> None:
     text = {"type": "string"}
     edit = {

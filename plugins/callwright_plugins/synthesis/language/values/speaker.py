@@ -59,6 +59,8 @@ _PHRASES: Final[tuple[tuple[str, str, Any], ...]] = (
     (EMPTY_OBJECT, "object", {}),
 )
 _EXACTLY: Final = "exactly"
+#: Behind a reference that is the only item of a list, and not the list.
+_ALONE: Final = "alone"
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _DEEPEST: Final = 12
 #: How many readings of one value are followed.
@@ -146,9 +148,16 @@ class Speaker:
         self, items: list[Any] | tuple[Any, ...], hint: Hint, place: int, wording: Wording, random: Random, depth: int
     ) -> str:
         inner = hint.items or ANYTHING
-        said = [self.say(item, inner, place, wording, random, depth + 1) for item in items]
+        said = [
+            self.say_thing(item, inner, place, listed=False) or self.say(item, inner, place, wording, random, depth + 1)
+            for item in items
+        ]
         joined = said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}"
-        return joined if _is_open(hint, depth) and not _is_whole(items) else f"({joined})"
+        if not _is_open(hint, depth):
+            return f"({joined})"
+        if not _is_whole(items):
+            return joined
+        return f"{joined} {_ALONE}" if isinstance(items[0], Reference) else f"({joined})"
 
     def _say_object(
         self, value: Mapping[str, Any], hint: Hint, place: int, wording: Wording, random: Random, depth: int
@@ -218,6 +227,8 @@ class Speaker:
             for end, items in self._read_items(found, at, hint, place, depth):
                 if not _is_whole(items):
                     yield end, items
+                elif isinstance(items[0], Reference) and end < len(found) and found[end].word == _ALONE:
+                    yield end + 1, items
 
     def _read_items(
         self, found: tuple[Token, ...], at: int, hint: Hint, place: int, depth: int
@@ -227,7 +238,7 @@ class Speaker:
         for _ in range(_LONGEST):
             going: list[tuple[int, list[Any], bool]] = []
             for start, items, closed in states:
-                for end, item in self.read(found, start, inner, place, depth + 1):
+                for end, item in self._read_item(found, start, inner, place, depth + 1):
                     longer = [*items, item]
                     if closed or len(longer) == 1:
                         yield end, longer
@@ -239,6 +250,12 @@ class Speaker:
             states = going[:_MOST]
             if not states:
                 return
+
+    def _read_item(
+        self, found: tuple[Token, ...], at: int, hint: Hint, place: int, depth: int
+    ) -> list[tuple[int, Any]]:
+        things = self.read_thing(found, at, hint, place) if hint.kind else []
+        return [*self.read(found, at, hint, place, depth), *(one for one in things if isinstance(one[1], Reference))]
 
     def _read_object(
         self, found: tuple[Token, ...], at: int, hint: Hint, place: int, depth: int
