@@ -10,7 +10,7 @@ from callwright.tools.spec import ToolSpec
 from callwright_plugins.synthesis.language.phrases import Phrase, phrases_of
 from callwright_plugins.synthesis.language.slots import Slot, slots_of
 from callwright_plugins.synthesis.language.values import numbers, speaker
-from callwright_plugins.synthesis.language.values.hints import Hint, hint_of
+from callwright_plugins.synthesis.language.values.hints import Hint, hint_of, snake
 from callwright_plugins.synthesis.language.values.references import Members, plural
 from callwright_plugins.synthesis.language.values.titles import title_of
 from callwright_plugins.synthesis.language.values.tokens import Trie, words_of
@@ -54,9 +54,9 @@ class ToolWords:
         self._listed = _listed(spec.result)
         self._again = {one: self._named_again(one) for one in self.phrases}
 
-    def lists(self, kind: str) -> bool:
-        """Whether its result is a list of such things: their id is the first in each, as the result schema has it."""
-        return self._listed in ("", f"{kind}_id")
+    def lists(self, key: str) -> bool:
+        """Whether its result is a list of things with such an id: the first in each, as the result schema has it."""
+        return self._listed in ("", key)
 
     def names_again(self, phrase: Phrase, arguments: Iterable[str]) -> bool:
         """Whether a phrase speaks of a thing that one of these arguments names behind it: a message, for message 7."""
@@ -78,7 +78,8 @@ def _listed(result: Any) -> str:
     schema: Any = result
     for key in ("properties", "items", "items", "properties"):
         schema = schema.get(key) if isinstance(schema, Mapping) else None
-    return next((key for key in schema if key.endswith("_id")), "") if isinstance(schema, Mapping) else ""
+    ids = (key for key in schema or () if f"_{snake(key)}".endswith(("_id", "_key")))
+    return next(ids, "") if isinstance(schema, Mapping) else ""
 
 
 def _holds(words: tuple[str, ...], some: tuple[str, ...]) -> bool:

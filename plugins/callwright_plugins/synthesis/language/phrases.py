@@ -15,7 +15,7 @@ from attrs import frozen
 from callwright.errors import DataError
 from callwright.tools.reading import json_types
 from callwright.tools.spec import ToolSpec
-from callwright_plugins.synthesis.language.values.hints import thing
+from callwright_plugins.synthesis.language.values.hints import snake, thing
 from callwright_plugins.synthesis.language.wordlists.frames import Mood
 from callwright_plugins.synthesis.language.wordlists.verbs import LOOKING, SAID, article, is_verb
 
@@ -71,7 +71,7 @@ def phrase(tool: str, text: str, mood: Mood = "order") -> Phrase:
 def phrases_of(spec: ToolSpec, given: Sequence[str] = ()) -> tuple[Phrase, ...]:
     """Every phrase of a tool: the ones that its environment gives first, the plainest (its very name) last."""
     properties: Mapping[str, Any] = spec.parameters.get("properties", {})
-    things = {key: thing(key.removesuffix("_id")).replace("_", " ") for key in properties if key.endswith("_id")}
+    things = {key: noun for key in properties if (noun := _thing_of(snake(key)))}
     texts: list[tuple[str, Mood]] = [
         _given(one) for text in given for placed in _placed(text, things) for one in _of_things(placed, things)
     ]
@@ -86,6 +86,12 @@ def phrases_of(spec: ToolSpec, given: Sequence[str] = ()) -> tuple[Phrase, ...]:
         if unknown := [argument for argument in one.arguments if argument not in properties]:
             raise DataError(f"a phrase of {spec.name} has a place for {unknown[0]!r:.60}, which is no parameter of it")
     return tuple(found)
+
+
+def _thing_of(name: str) -> str:
+    """The noun of what an argument is the id of; empty for others."""
+    stem = name.removesuffix("_id").removesuffix("_key")
+    return thing(stem).replace("_", " ") if stem != name else ""
 
 
 def _of_things(text: str, things: Mapping[str, str]) -> Iterable[str]:
@@ -135,8 +141,9 @@ def _from_name(words: list[str], properties: Mapping[str, Any]) -> Iterable[tupl
     if len(words) < 2 or not is_verb(words[0]):
         return
     verb, noun = words[0], " ".join(words[1:])
-    named = (f"{'_'.join(words[1:])}_id", "_".join(words[1:]))
-    fused = next((key for key in named if key in properties and not _is_a_switch(properties[key])), "")
+    keys = {snake(key): key for key in properties}
+    named = (keys.get(name, "") for name in (f"{'_'.join(words[1:])}_id", "_".join(words[1:])))
+    fused = next((key for key in named if key and not _is_a_switch(properties[key])), "")
     for said in SAID.get(verb, (verb,)):
         if fused:
             yield f"{said} {noun} {{{fused}}}", "order"

@@ -121,7 +121,7 @@ class Writer:
         if name not in self.lexicon.tools[call.tool].things:
             return ""
         told_by = self.calls.get(value.call, "") if isinstance(value, Reference) else ""
-        listed = not told_by or self.lexicon.tools[told_by].lists(hint.kind)
+        listed = not told_by or self.lexicon.tools[told_by].lists(self.lexicon.members.id_of(hint.kind))
         return self.speaker.say_thing(value, hint, call.id, listed=listed)
 
     def _sentences(self, draft: Draft, calls: list[Call], conditions: Mapping[int, Condition]) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from callwright_plugins.synthesis.language.values.hints import Hint, thing
+from callwright_plugins.synthesis.language.values.hints import Hint, snake, thing
 from callwright_plugins.synthesis.language.values.titles import title_of
 
 #: Words around the value of a parameter, by the parameter's name; ``{}`` is the value.
@@ -269,7 +269,7 @@ def slots_of(hints: Mapping[str, Hint]) -> dict[str, tuple[Slot, ...]]:
     titles = {name: title_of(name, hint) for name, hint in hints.items()}
     for name in hints:
         if sum(titles[name] == title for title in titles.values()) > 1:
-            titles[name] = " ".join(name.split("_")).lower()
+            titles[name] = " ".join(snake(name).split("_"))
     found: dict[str, list[Slot]] = {name: _slots(name, titles[name], hint) for name, hint in hints.items()}
     uses: dict[tuple[str, str, str], set[str]] = {}
     for name, slots in found.items():
@@ -289,15 +289,16 @@ def _words(slot: Slot, hints: Mapping[str, Hint]) -> tuple[str, str, str]:
 
 
 def _slots(name: str, title: str, hint: Hint) -> list[Slot]:
-    texts: list[str] = list(AROUND.get(name, ()))
+    words = snake(name)
+    texts: list[str] = list(AROUND.get(words, ()))
     if name == "to" and hint.items is None:  # what something goes to is no address
         texts = texts[:1]
     slots = []
     if hint.takes("boolean") and hint.types is not None:
-        yes, no = SWITCHES.get(name, (f"with {title} on", f"with {title} off"))
+        yes, no = SWITCHES.get(words, (f"with {title} on", f"with {title} off"))
         slots += [Slot(name, yes, constant=(True,)), Slot(name, no, constant=(False,))]
-    elif not texts and (name.endswith(("_id", "_ids")) or _is_thing(hint)):
-        texts = _of_things(name, title)
+    elif not texts and (words.endswith(("_id", "_ids")) or _is_thing(hint)):
+        texts = _of_things(words, title)
     for text in texts:
         before, _, behind = (part.strip() for part in text.partition("{}"))
         single = _singular(behind)
@@ -308,8 +309,8 @@ def _slots(name: str, title: str, hint: Hint) -> list[Slot]:
             slots.append(Slot(name, before, single, many=False))
     if not texts:
         slots.append(Slot(name, f"with {title}"))
-    if hint.kind and name.endswith("_id"):
-        sides = ("from",) if name.startswith("from_") else ("to",) if name.startswith("to_") else ("for", "of")
+    if hint.kind and words.endswith(("_id", "_key")):
+        sides = ("from",) if words.startswith("from_") else ("to",) if words.startswith("to_") else ("for", "of")
         slots += [Slot(name, side, thing=True) for side in sides]
     return [*slots, Slot(name, f"with the {title}")]
 

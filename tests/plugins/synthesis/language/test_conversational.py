@@ -140,6 +140,31 @@ def test_the_id_of_a_thing_is_said_as_the_thing_wherever_it_stands(path: Any, wo
     assert not any("account the" in text or "account its" in text for text in texts), texts
 
 
+def test_tools_with_names_in_camel_case_have_the_same_words() -> None:
+    text = {"type": "string"}
+    note = {"type": "object", "properties": {"id": text, "title": text, "ownerId": text}}
+    listing = {"type": "object", "properties": {"items": {"type": "array", "items": note}}}
+    one = {"type": "object", "properties": {"noteId": text}}
+    tools = {
+        "listNotes": ToolSpec("listNotes", "List the notes.", {"type": "object", "properties": {}}, result=listing),
+        "createNote": ToolSpec("createNote", "", {"type": "object", "properties": {"title": text}}, result=note),
+        "deleteNote": ToolSpec("deleteNote", "", one),
+        "showOwner": ToolSpec("showOwner", "", {"type": "object", "properties": {"ownerId": text}}),
+    }
+    grammar = Grammar(tools)
+    for first, second, path, words in (
+        ("listNotes", ("deleteNote", "noteId"), ("items", 1, "id"), "the second of these notes"),
+        ("createNote", ("deleteNote", "noteId"), ("id",), " that note"),
+        ("createNote", ("showOwner", "ownerId"), ("ownerId",), " that owner"),
+        ("listNotes", ("showOwner", "ownerId"), ("items", 0, "ownerId"), "the owner of the first of these"),
+    ):
+        plan = Plan((Call(0, first, {}), Call(1, second[0], {second[1]: Reference(0, path)})))
+        texts = [grammar.render(plan, Style(), seed).text for seed in range(20)]
+        assert all(grammar.parse(text) == plan for text in texts)
+        assert sum(words in text for text in texts) > 10, texts
+        assert not any("noteid" in text.lower() or "ownerid" in text.lower() for text in texts), texts
+
+
 def test_what_is_told_of_something_is_no_one_of_these() -> None:
     """The accounts of a list are no customers, though each has one."""
     grammar = grammar_for(cw.environment("banking"), REGISTRY)

@@ -17,6 +17,7 @@ SENSITIVE: Final = re.compile(
     re.IGNORECASE,
 )
 _ID_TEXT: Final = re.compile(r"\b(?:id|ids|key)\b", re.IGNORECASE)
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _ROLES: Final = ("from_", "to_", "new_", "keep_", "merge_", "source_", "target_", "accepted_", "ignore_", "decision_")
 
 
@@ -70,8 +71,13 @@ def _singular(name: str) -> str:
     return name[:-1] if name.endswith("s") and not name.endswith("ss") else name
 
 
+def snake(name: str) -> str:
+    """A name in small letters with underscores: ``note_id`` for ``noteId``."""
+    return _CAMEL.sub("_", name).lower()
+
+
 def _kind(name: str, about: str) -> str:
-    stem = name
+    stem = name = snake(name)
     for ending in ("_ids", "_id", "_key", "_number"):
         if name.endswith(ending):
             return thing(name.removesuffix(ending))

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 from attrs import field, frozen
 
+from callwright_plugins.synthesis.language.values.hints import snake
+
 _LABELS: Final = ("name", "title", "display_name", "label", "nickname", "subject", "topic", "full_name")
 
 
@@ -60,13 +62,14 @@ def names_in(results: Iterable[Any]) -> Names:
         value = waiting.pop()
         if isinstance(value, Mapping):
             key = next(
-                (k for k, v in value.items() if (k == "id" or k.endswith("_id")) and isinstance(v, str) and v), ""
+                (k for k, v in value.items() if (k == "id" or snake(k).endswith("_id")) and isinstance(v, str) and v),
+                "",
             )
             label = _label(value)
             if key and label and label != value[key]:
                 of[value[key]] = label
                 if key != "id":
-                    kinds[value[key]] = key.removesuffix("_id")
+                    kinds[value[key]] = snake(key).removesuffix("_id")
             waiting.extend(list(value.values())[::-1])
         elif isinstance(value, list | tuple):
             waiting.extend(value[::-1])

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from callwright.language.program import Path, Reference
+from callwright_plugins.synthesis.language.values.hints import snake
 from callwright_plugins.synthesis.language.values.numbers import ordinal, read_ordinal
 from callwright_plugins.synthesis.language.values.titles import member_of
 from callwright_plugins.synthesis.language.values.tokens import Token, Trie, quoted, words_of
@@ -31,7 +32,7 @@ class Members:
         self._named: Trie[str] = Trie()
         keys = sorted({key for schema in results for key in _keys(schema)})
         taken: dict[tuple[str, ...], str] = {}
-        for title in (lambda key: key.replace("_", " ").lower(), member_of):
+        for title in (lambda key: snake(key).replace("_", " "), member_of):
             for key in keys:
                 words = words_of(said := title(key))
                 if words and said.replace(" ", "").isalnum() and taken.setdefault(words, key) == key:
@@ -41,6 +42,17 @@ class Members:
             short = said.removesuffix(" cents")
             self.named[key] = short if taken.setdefault(words_of(short), key) == key else said
             self._named.add(words_of(self.named[key]), key)
+
+        #: By kind of thing: the member that is its id.
+        self._ids: dict[str, str] = {}
+
+    def id_of(self, kind: str) -> str:
+        """The member that is the id of a thing of a kind: ``note_id``, ``noteId``, or ``id`` where there is no such."""
+        if kind not in self._ids:
+            found = {snake(key): key for key in self.words}
+            names = (f"{kind}_id", "id", "key", f"{kind}_key")
+            self._ids[kind] = next((found[name] for name in names if name in found), f"{kind}_id")
+        return self._ids[kind]
 
     def say(self, key: str) -> str:
         """A member in words, or quoted."""
@@ -89,7 +101,7 @@ def say_thing(reference: Reference, kind: str, place: int, members: Members, *, 
     noun = _noun(path[-1], kind, members) if path else ""
     if not noun:
         return ""
-    if path[-1] == f"{kind}_id":
+    if path[-1] == members.id_of(kind):
         whole = f"the {ordinal(reference.call + 1)} result"
         if len(path) == 1:
             return {1: f"that {noun}", 2: f"that earlier {noun}"}.get(ago, f"the {noun} of {whole}")
@@ -106,10 +118,12 @@ def say_thing(reference: Reference, kind: str, place: int, members: Members, *, 
 
 def _noun(key: str | int, kind: str, members: Members) -> str:
     """What has the id that a member of a result is, ``source device`` of ``source_device_id``; empty for others."""
-    if not isinstance(key, str) or not kind or kind == "result" or not f"_{key}".endswith(f"_{kind}_id"):
+    if not isinstance(key, str) or not kind or kind == "result":
         return ""
-    known = key == f"{kind}_id" or key in members.words
-    return key.removesuffix("_id").replace("_", " ").lower() if known else ""
+    if key == members.id_of(kind):
+        return kind.replace("_", " ")
+    name = snake(key)
+    return name.removesuffix("_id").replace("_", " ") if name.endswith(f"_{kind}_id") and key in members.words else ""
 
 
 def _lists(path: Path, kind: str) -> bool:
@@ -123,9 +137,9 @@ def read_thing(
     found: tuple[Token, ...], at: int, kind: str, place: int, members: Members
 ) -> list[tuple[int, Reference]]:
     """The references to the id of a thing that may stand at a token of the call at ``place``."""
-    noun, key = words_of(kind.replace("_", " ").lower()), f"{kind}_id"
     if not kind or not place or at >= len(found):
         return []
+    noun, key = words_of(kind.replace("_", " ")), members.id_of(kind)
     if _word(found, at) == "its":
         return [(end, Reference(place - 1, (one,))) for end, one in _named(found, at + 1, kind, members)]
     if _word(found, at) == "that" and _are(found, at + 1, noun):
@@ -156,11 +170,12 @@ def read_thing(
 
 def _named(found: tuple[Token, ...], at: int, kind: str, members: Members) -> list[tuple[int, str]]:
     """The members with the id of a thing of a kind that may be named by that thing at a token."""
-    ends = []
-    for end in range(at + 1, min(at + _LONGEST_NOUN, len(found)) + 1):
-        key = "_".join((*(_word(found, place) for place in range(at, end)), "id"))
-        if _noun(key, kind, members):
-            ends.append((end, key))
+    noun = words_of(kind.replace("_", " "))
+    ends = [(at + len(noun), members.id_of(kind))] if _are(found, at, noun) else []
+    for end in range(at + len(noun) + 1, min(at + _LONGEST_NOUN, len(found)) + 1):
+        if _are(found, end - len(noun), noun):
+            name = " ".join((*(_word(found, place) for place in range(at, end)), "id"))
+            ends += [(end, key) for key, said in members.words.items() if said == name]
     return ends
 
 

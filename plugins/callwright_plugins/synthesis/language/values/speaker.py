@@ -7,7 +7,6 @@ closed set), and in quotes otherwise. What has no words of its own, such as an e
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -18,7 +17,7 @@ from attrs import frozen
 
 from callwright.errors import DataError
 from callwright.language.program import Reference
-from callwright_plugins.synthesis.language.values.hints import ANYTHING, Hint
+from callwright_plugins.synthesis.language.values.hints import ANYTHING, Hint, snake
 from callwright_plugins.synthesis.language.values.names import Names
 from callwright_plugins.synthesis.language.values.numbers import (
     CENTS,
@@ -61,7 +60,6 @@ _PHRASES: Final[tuple[tuple[str, str, Any], ...]] = (
 _EXACTLY: Final = "exactly"
 #: Behind a reference that is the only item of a list, and not the list.
 _ALONE: Final = "alone"
-_CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _DEEPEST: Final = 12
 #: How many readings of one value are followed.
 _MOST: Final = 24
@@ -309,7 +307,7 @@ def _options(options: tuple[str, ...]) -> Mapping[str, str]:
 
 def member_words(key: str) -> str:
     """A member of an argument in words, ``old text`` for ``oldText``; empty where it has none. Cents are an amount."""
-    words = _CAMEL.sub(" ", key).replace("_", " ").lower().removesuffix(" cents")
+    words = snake(key).replace("_", " ").removesuffix(" cents")
     return words if words.isascii() and all(part.isalpha() for part in words.split(" ")) else ""
 
 

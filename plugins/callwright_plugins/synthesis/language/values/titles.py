@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from callwright_plugins.synthesis.language.values.hints import ANYTHING, Hint
+from callwright_plugins.synthesis.language.values.hints import ANYTHING, Hint, snake
 
 #: What parameters and members are called whose own names are no nouns. ``to`` of one is what something goes to.
 _TITLES: Final[Mapping[str, str]] = {
@@ -35,7 +35,7 @@ def title_of(name: str, hint: Hint = ANYTHING) -> str:
         return _RECIPIENTS[0 if hint.items is not None else 1]
     if name in _TITLES:
         return _TITLES[name]
-    stem = name
+    stem = snake(name)
     for ending in _ENDINGS:
         if stem.endswith(ending) and len(stem) > len(ending):
             stem = stem.removesuffix(ending) + ("s" if ending == "_ids" else "")
@@ -57,4 +57,4 @@ def member_of(key: str) -> str:
     """A member of a result by its key, in words: ``account id``, and a noun where the key is none."""
     if key == "to":
         return _RECIPIENTS[0]
-    return _TITLES.get(key) or " ".join(_nominal(key.split("_"))).lower()
+    return _TITLES.get(key) or " ".join(_nominal(snake(key).split("_")))
