@@ -74,6 +74,9 @@ class Kinds:
             venue.close()
 
     def made(self, kind: str) -> Blueprint | None:
+        """A blueprint of a kind, which is counted; something else to do where none comes of it in several worlds, and
+        ``None`` where nothing does.
+        """
         for attempt in range(_ATTEMPTS):
             found = self._tried(kind if attempt < _ATTEMPTS - 2 or kind in ("abstention", "clarification") else "task")
             if found is not None:
