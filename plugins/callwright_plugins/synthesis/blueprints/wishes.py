@@ -135,8 +135,10 @@ class Coverage:
 
     def overused(self, tools: Iterable[str]) -> int:
         """How many of some tools make more of the calls than one is to make."""
+        if self.most_of_one >= 1:
+            return 0
         bound = self.most_of_one * max(_FIRST, self.calls.total())
-        return sum(self.calls[tool] > bound for tool in tools) if self.most_of_one < 1 else 0
+        return sum(self.calls[tool] > bound for tool in tools)
 
 
 @define(eq=False)
