@@ -153,6 +153,7 @@ class _Order:
     ) -> Iterator[int]:
         """Those of some calls that a call cannot be made before, the latest first; ``closed`` grows with them."""
         waiting = sorted(loose, reverse=True)
+        telling = {step for step, _ in self.carried[place].values()} if self.carried else set()
         while any(one not in closed for one in loose):
             if same(sorted(closed), place):
                 return
@@ -161,8 +162,12 @@ class _Order:
                 one = waiting.pop(0)
                 if one not in closed and not same(_without({one}, place, behind), place):
                     stuck = one
-            # No one of them is needed, but one of several is: the latest, since any will do.
-            yield stuck if stuck is not None else max(one for one in loose if one not in closed)
+            # No one of them is needed, but one of several is: what told of something that it takes, or else the latest.
+            yield (
+                stuck
+                if stuck is not None
+                else max((one for one in loose if one not in closed), key=lambda one: (one in telling, one))
+            )
 
     def does_the_same(self, sooner: Sequence[int], place: int) -> bool:
         """Whether a call right after these, and what else was before it after it, comes to what it came to."""

@@ -116,6 +116,18 @@ def test_what_is_put_into_one_basket_is_put_there_in_any_order() -> None:
     assert edges(shopping, put) == [(0, 2), (1, 2)]
 
 
+def test_of_several_that_will_do_the_one_that_told_of_it_is_needed() -> None:
+    """Two places are kept that are one: whichever was kept first would have had the id that is asked about."""
+    maps = cw.environment("maps")
+    session: Any = maps.open("", 3)
+    where = session.call("list_saved_places", {}).value["items"][0]["location"]
+    first = session.call("save_place", {"location": where, "label": "first"}).value["saved_id"]
+    keep = [("save_place", {"location": where, "label": label}) for label in ("first", "second")]
+    near = ("places_nearby", {"location": first})
+    assert edges(maps, turn(*keep), turn(near)) == [(0, 2)]
+    assert edges(maps, turn(keep[0]), turn(keep[1], near)) == [(0, 2)]
+
+
 def test_references_are_edges_once(files: Environment) -> None:
     made = order_of(files, turn(("pwd", {}), ("ls", {"path": Reference(0, ("path",))})))
     assert made[0].after == made[0].needs == ((), ())
