@@ -110,6 +110,11 @@ def mcp_(
     folder = output / _TASKS
     how = ["--workers", str(workers), *(["--executor", "thread"] if workers > 1 else [])]
     how += [] if max_cost is None else ["--max-cost", str(max_cost)]
+    if _starts_anew(server):
+        say(
+            "sessions start the server anew; if all that it keeps is in {workspace}, --option reset=workspace takes "
+            "the processes that are there, and a fraction of the time"
+        )
     say("exploring the server and making tasks")
     app.typed.add((output / _SYNTHESIS).absolute())  # nobody has to be asked about it again
     _run(ctx, "synthesize", [str(output / _SYNTHESIS), "-o", str(folder), *how])
@@ -181,6 +186,12 @@ def _server(words: Sequence[str], variables: Sequence[str], settings: Sequence[s
     if len(words) == 1 and words[0].startswith(("http://", "https://")):
         return {"name": "mcp", "url": words[0], **given}
     return {"name": "mcp", "command": list(words), **({"env": env} if env else {}), **given}
+
+
+def _starts_anew(server: Mapping[str, Any]) -> bool:
+    """Whether a server with a folder of its own is started for each session, and nothing else was said."""
+    stated = (*server.get("command", ()), *server.get("env", {}).values(), server.get("cwd", ""))
+    return any("{workspace}" in str(one) for one in stated) and not {"reset", "isolation"} & server.keys()
 
 
 def _need_tools(app: App, server: Mapping[str, Any]) -> None:

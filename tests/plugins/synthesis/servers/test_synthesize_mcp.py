@@ -14,6 +14,7 @@ import callwright as cw
 from callwright.cli.root import root
 from callwright.commands.app import App
 from callwright.errors import UnknownName, UsageError
+from callwright_plugins.synthesis.mcp_command import _server, _starts_anew
 
 SERVER = [sys.executable, "-m", "callwright", "env", "serve", "email", "--stdio"]
 #: A synthesizer of tasks of one call, which needs no exploring.
@@ -62,6 +63,24 @@ def run(*words: str) -> Result:
     return CliRunner().invoke(root, list(words), obj=App(), standalone_mode=False)
 
 
+@pytest.mark.parametrize(
+    ("words", "variables", "settings", "anew"),
+    [
+        (["serve", "{workspace}"], [], [], True),
+        (["serve"], ["NOTES={workspace}/notes.json"], [], True),
+        (["serve"], [], ['cwd="{workspace}"'], True),
+        (["serve", "{workspace}"], [], ["reset=workspace"], False),
+        (["serve", "{workspace}"], [], ["isolation=shared"], False),
+        (["serve"], [], [], False),
+        (["https://example.com/mcp"], [], [], False),
+    ],
+)
+def test_it_is_known_which_server_is_started_anew_for_each_session(
+    words: list[str], variables: list[str], settings: list[str], anew: bool
+) -> None:
+    assert _starts_anew(_server(words, variables, settings)) is anew
+
+
 def test_a_server_becomes_tasks_chats_a_page_and_a_recipe_that_evaluates(plugin: str, tmp_path: Path) -> None:
     pytest.importorskip("mcp")
     out = tmp_path / "mail"
@@ -74,6 +93,7 @@ def test_a_server_becomes_tasks_chats_a_page_and_a_recipe_that_evaluates(plugin:
     assert done.exception is None, done.output
     assert "6 tasks, 2 of them held out" in done.output
     assert "--yes" not in done.output  # which nobody gave
+    assert "reset=workspace" not in done.output  # it has no folder
     with (out / "synthesis.toml").open("rb") as file:
         assert tomllib.load(file)["synthesis"]["teacher"] == {"name": "scripted", "lines": [{"says": ["Yes."]}]}
     assert (out / "tasks" / "report.html").is_file()
