@@ -190,8 +190,8 @@ def _server(words: Sequence[str], variables: Sequence[str], settings: Sequence[s
 
 def _starts_anew(server: Mapping[str, Any]) -> bool:
     """Whether a server with a folder of its own is started for each session, and nothing else was said."""
-    stated = (*server.get("command", ()), *server.get("env", {}).values(), server.get("cwd", ""))
-    return any("{workspace}" in str(one) for one in stated) and not {"reset", "isolation"} & server.keys()
+    has_folder = any("{workspace}" in str(server.get(name)) for name in ("command", "env", "cwd"))
+    return has_folder and not {"reset", "isolation"} & server.keys()
 
 
 def _need_tools(app: App, server: Mapping[str, Any]) -> None:

@@ -72,6 +72,7 @@ def run(*words: str) -> Result:
         (["serve", "{workspace}"], [], ["reset=workspace"], False),
         (["serve", "{workspace}"], [], ["isolation=shared"], False),
         (["serve"], [], [], False),
+        (["serve"], [], ["env=none"], False),  # which is refused in words when the server is to be started
         (["https://example.com/mcp"], [], [], False),
     ],
 )

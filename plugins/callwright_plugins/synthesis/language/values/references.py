@@ -130,7 +130,7 @@ def _lists(path: Path, kind: str) -> bool:
     """Whether a path is that of an object in a list of such things, as its name says: ``variants``, of a variant."""
     if len(path) < 2 or not isinstance(path[-1], int) or not isinstance(path[-2], str):
         return False
-    return path[-2].split("_")[-1].lower() == plural(kind.split("_")[-1].lower())
+    return snake(path[-2]).split("_")[-1] == plural(kind.split("_")[-1])
 
 
 def read_thing(
