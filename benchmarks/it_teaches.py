@@ -77,6 +77,8 @@ SYNTHESES: Final = (
 )
 #: Its result is longer than everything else that is said in a task.
 LISTING: Final = "list_cakes"
+#: Worlds are drawn from seeds below this. Other ones, in which conversations are only shown, begin here.
+WORLDS: Final = 1_000_000
 #: In how many other worlds each shown conversation is shown, too.
 OTHER_WORLDS: Final = 6
 CAKES: Final = ("honey", "poppy", "lemon", "carrot", "walnut", "cherry", "apple")
@@ -137,7 +139,7 @@ def moved(row: Row, rng: Random) -> Row:
     """The same conversation in another world, with its password and other cakes: what tools return is found there anew
     when the reference is executed. What the row says of results is not true any more, and nobody asks for it.
     """
-    seed = rng.randrange(1 << 20)
+    seed = rng.randrange(WORLDS, 2 * WORLDS)
     others = {**dict(zip(CAKES, rng.sample(CAKES, len(CAKES)), strict=True)), password(row["seed"]): password(seed)}
     spoken = json.dumps([row["query"], row["user"], row["facts"]])
     query, user, facts = json.loads(re.sub("|".join(others), lambda found: others[found.group()], spoken))
