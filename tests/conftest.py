@@ -8,10 +8,12 @@ import signal
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch is imported; more threads only get in each other's way
@@ -89,6 +91,13 @@ def minute_of_work() -> Callable[[], AbstractContextManager[None]]:
     The one limit on time of these tests: a minute of this process alone, so that no busy machine comes near it.
     """
     return _minute_of_work
+
+
+@pytest.fixture
+def runner() -> CliRunner:
+    """Runs commands in this process, with the two streams apart: click before 8.2 has them so only where it is told."""
+    apart: Any = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
+    return CliRunner(**apart)
 
 
 @pytest.fixture(scope="session")

@@ -120,14 +120,14 @@ def test_a_file_without_the_examples_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("drawn", ["oracle", "fixed"])
 def test_numbers_with_oracle_examples_are_marked_in_table_json_and_page(
-    registry: Registry, tmp_path: Path, drawn: str
+    registry: Registry, tmp_path: Path, drawn: str, runner: CliRunner
 ) -> None:
     command = ["evaluate", "--corpus", "depthbench-v1", "--corpus-option", f"shots={drawn}", "--sampler", "gold"]
     command += ["--limit", "4", "--shots", "2", "-o", str(tmp_path / "e")]
     marked = drawn == "oracle"
 
     def invoke(*words: str) -> Result:
-        return CliRunner().invoke(root_command, words, obj=App(registry=registry), catch_exceptions=False)
+        return runner.invoke(root_command, words, obj=App(registry=registry), catch_exceptions=False)
 
     table = invoke(*command)
     assert table.exit_code == 0, table.output

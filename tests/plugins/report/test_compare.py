@@ -16,9 +16,9 @@ from callwright.commands.app import App
 
 
 @pytest.fixture
-def invoke() -> Callable[..., Result]:
+def invoke(runner: CliRunner) -> Callable[..., Result]:
     def run(*words: str | Path) -> Result:
-        return CliRunner().invoke(root, [str(word) for word in words], obj=App(), catch_exceptions=False)
+        return runner.invoke(root, [str(word) for word in words], obj=App(), catch_exceptions=False)
 
     return run
 

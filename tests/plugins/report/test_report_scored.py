@@ -105,18 +105,17 @@ def test_what_is_damaged_or_masked_is_said(tmp_path: Path) -> None:
     assert "Every row is masked" in page(written(tmp_path / "m.jsonl", [reward(0, None)]))
 
 
-def test_rewards_that_were_edited_are_told_of(tmp_path: Path) -> None:
+def test_rewards_that_were_edited_are_told_of(tmp_path: Path, runner: CliRunner) -> None:
     text = "<think> two and two </think>\n<response> 4 </response>"
     rows = written(tmp_path / "in.jsonl", [{"id": n, "completion": text, "ground_truth": text} for n in range(3)])
     out = tmp_path / "r.jsonl"
-    run = CliRunner()
-    done = run.invoke(root, ["score", str(rows), "--recipe", "toolrl", "-o", str(out)], obj=App())
+    done = runner.invoke(root, ["score", str(rows), "--recipe", "toolrl", "-o", str(out)], obj=App())
     assert done.exit_code == 0, done.stderr
-    whole = run.invoke(root, ["report", str(out)], obj=App())
+    whole = runner.invoke(root, ["report", str(out)], obj=App())
     assert (whole.exit_code, whole.stderr) == (0, "")
     first, *others = out.read_text().splitlines(keepends=True)
     out.write_text("".join([json.dumps({**json.loads(first), "total": -3.0}) + "\n", *others]))
-    done = run.invoke(root, ["report", str(out)], obj=App())
+    done = runner.invoke(root, ["report", str(out)], obj=App())
     assert done.exit_code == 0
     assert f"{out}: r.jsonl is not as it was written" in done.stderr
     assert "r.jsonl is not as it was written" in page(out)
@@ -131,7 +130,7 @@ def test_another_file_is_refused(tmp_path: Path, rows: list[Any], told: str) -> 
         write_scored(written(tmp_path / "r.jsonl", rows))
 
 
-def test_logs_of_other_stacks_are_shown_as_conversations(tmp_path: Path) -> None:
+def test_logs_of_other_stacks_are_shown_as_conversations(tmp_path: Path, runner: CliRunner) -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "country", "arguments": '{"car": "Fiat"}'}}
     messages = [
         {"role": "user", "content": "Which country builds Fiat?"},
@@ -143,12 +142,11 @@ def test_logs_of_other_stacks_are_shown_as_conversations(tmp_path: Path) -> None
     tools = tmp_path / "tools.json"
     tools.write_text(json.dumps([{"type": "function", "function": {"name": "country", "parameters": parameters}}]))
     logs = written(tmp_path / "logs.jsonl", [{"id": "fiat", "messages": messages, "truth": {"answer": ["Italy"]}}])
-    run = CliRunner()
     out = tmp_path / "rewards.jsonl"
     asked = ["score", str(logs), "--format", "openai", "--tools", str(tools), "-o", str(out)]
-    done = run.invoke(root, asked, obj=App())
+    done = runner.invoke(root, asked, obj=App())
     assert done.exit_code == 0, done.output
-    done = run.invoke(root, ["report", str(out), "--scored", str(logs), "--tools", str(tools)], obj=App())
+    done = runner.invoke(root, ["report", str(out), "--scored", str(logs), "--tools", str(tools)], obj=App())
     assert done.exit_code == 0, done.output
     text = unescape(re.sub("<[^>]+>", " ", Path(f"{out}.report.html").read_text(encoding="utf-8")))
     assert 'country({"car": "Fiat"})' in text
@@ -156,7 +154,7 @@ def test_logs_of_other_stacks_are_shown_as_conversations(tmp_path: Path) -> None
     assert "expected no parameter of this name" in text
 
 
-def test_a_folder_has_its_texts_already(tmp_path: Path) -> None:
-    done = CliRunner().invoke(root, ["report", str(tmp_path), "--scored", "x.jsonl"], obj=App())
+def test_a_folder_has_its_texts_already(tmp_path: Path, runner: CliRunner) -> None:
+    done = runner.invoke(root, ["report", str(tmp_path), "--scored", "x.jsonl"], obj=App())
     assert done.exit_code == 2
     assert "--scored and --tools are for a file of rewards" in done.stderr

@@ -8,7 +8,6 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import jinja2
 import pytest
 from scripted_engine import SCRIPT, TASK, TEMPLATE, TOOLS, ByteTokenizer, ScriptedEngine, agent, ask, block, codec
 
@@ -401,9 +400,7 @@ def test_tools_are_shown_by_codecs_that_leave_them_to_the_system_message() -> No
     assert not any(listed in one for one in run(plain, use).findings)
     assert plain.asked == with_tools.asked
     assert '"name": "enter"' in plain.asked[0]
-    tokenizer = ByteTokenizer()
-    without = TEMPLATE.partition("{% endif %}")[2]
-    tokenizer._template = jinja2.Environment().from_string(without)
+    tokenizer = ByteTokenizer(TEMPLATE.partition("{% endif %}")[2])
     plain = ScriptedEngine(SCRIPT)
     plain.codec = ChatCodec(tokenizer)
     made = run(plain, use)

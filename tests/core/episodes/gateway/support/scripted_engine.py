@@ -7,11 +7,13 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jinja2
+import pytest
 
 import callwright as cw
 from callwright.environments import FunctionEnvironment
 from callwright.episodes import ChatCodec, EngineOutput
+
+jinja2 = pytest.importorskip("jinja2", reason="templates of chats need the extra 'train'")
 
 #: Thoughts of earlier answers are left out, and calls are written anew: what a server would render is not what was
 #: sampled.
@@ -38,8 +40,8 @@ class ByteTokenizer:
     bos_token_id = None
     all_special_tokens = tuple(SPECIALS)
 
-    def __init__(self) -> None:
-        self._template = jinja2.Environment().from_string(TEMPLATE)
+    def __init__(self, template: str = TEMPLATE) -> None:
+        self._template = jinja2.Environment().from_string(template)
 
     def apply_chat_template(self, messages: Any, *, tokenize: bool, add_generation_prompt: bool, **options: Any) -> str:
         return self._template.render(messages=messages, add_generation_prompt=add_generation_prompt, **options)
