@@ -69,7 +69,7 @@ def test_who_stops_reading_waits_for_nothing_that_a_worker_took(monkeypatch: pyt
             held.wait()
         return chunk
 
-    results = in_order.in_order([work], range(9))
+    results: Any = in_order.in_order([work], range(9))
     assert next(results) == 0
     ended = threading.Thread(target=results.close, daemon=True)
     ended.start()
