@@ -133,6 +133,31 @@ def test_a_request_that_is_repeated_gets_the_same_answer_once() -> None:
     assert any("repeats an earlier one" in one for one in made.findings)
 
 
+def test_the_last_answer_of_a_session_may_be_asked_for_again_and_no_other_is_given() -> None:
+    """As clients do whose connection broke; and what is asked at the same time is counted, too."""
+    codes: list[str] = []
+
+    async def use(session: GatewaySession, client: Any) -> None:
+        async def ask(query: str) -> str | None:
+            try:
+                answer = await client.chat.completions.create(
+                    model="m", messages=[{"role": "user", "content": query}], tools=TOOLS
+                )
+            except openai.BadRequestError as error:
+                codes.append(str(error.code))
+                return None
+            return str(answer.id)
+
+        first, other = await asyncio.gather(ask(TASK.query), ask("Something else?"))
+        assert sum(one is not None for one in (first, other)) == 1
+        assert [await ask(TASK.query), await ask("Something else?")] == [first, other]
+
+    conditions = cw.Conditions(limits=TurnLimits(assistant_turns=1))
+    made = run(ScriptedEngine(SCRIPT), use, conditions=conditions)
+    assert codes == ["turn_limit"] * 2
+    assert len(made.attempt.turns) == 1
+
+
 def test_an_answer_that_was_read_is_sampled_anew_if_it_is_asked_for_again() -> None:
     async def use(session: GatewaySession, client: Any) -> None:
         said = await ask(client, HI)
