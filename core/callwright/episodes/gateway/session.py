@@ -87,6 +87,7 @@ class GatewaySession:
         self._asked = self._calls = 0
         self._requests = 0
         self._entry = asyncio.Lock()
+        self._closing: asyncio.Future[GatewayTrajectory] | None = None
         self._finished: GatewayTrajectory | None = None
         self._lists_tools = False
         #: Whether an answer was refused because the limit of turns was reached.
@@ -152,7 +153,7 @@ class GatewaySession:
 
         Raises :class:`.chat_request.Refusal`.
         """
-        if self._finished is not None:
+        if self._closing is not None:  # an answer that is sampled from now on would be in nobody's trajectory
             raise Refusal(410, f"the session {self.name!r} is finished", code="session_finished")
         self.last_used = time.monotonic()
         self._requests += 1
@@ -394,8 +395,11 @@ class GatewaySession:
         ``answer`` is what the agent returned in the end, where it says more than the last message. ``masked`` is why
         the session must not be trained on, such as an agent that died.
         """
-        if self._finished is not None:
-            return self._finished
+        if self._closing is None:  # the gateway's watch over unused sessions may close it at the same time
+            self._closing = asyncio.ensure_future(self._close(answer, masked))
+        return await asyncio.shield(self._closing)
+
+    async def _close(self, answer: str | None, masked: str | None) -> GatewayTrajectory:
         await asyncio.gather(*self._under_way.values(), return_exceptions=True)
         self.log.close()
         turns = self.turns

@@ -531,3 +531,39 @@ def test_the_other_protocols_refuse_the_same(option: str, value: Any) -> None:
     with pytest.raises(Refusal) as refused:
         read_messages_request({"model": "m", **said, option: value})
     assert refused.value.status == 400
+
+
+def test_a_session_that_is_being_closed_is_closed_once_and_answers_nothing_more() -> None:
+    """The gateway gives up sessions that nobody uses, while whoever opened one may close it, too."""
+    engine = ScriptedEngine(["First.", "Second."])
+    let_go = asyncio.Event()
+    codes: list[str] = []
+
+    async def use(session: GatewaySession, client: Any) -> None:
+        sample = engine.continue_one
+
+        async def held(asked: Any, **options: Any) -> EngineOutput:
+            await let_go.wait()
+            return await sample(asked, **options)
+
+        engine.continue_one = held  # type: ignore[method-assign]
+        asked = asyncio.ensure_future(ask(client, HI))
+        while not session._under_way:
+            await asyncio.sleep(0)
+        closing = [asyncio.ensure_future(session.finish()) for _ in range(2)]
+        await asyncio.sleep(0)
+        late = asyncio.ensure_future(ask(client, [{"role": "user", "content": "Anything else?"}]))
+        while not (late.done() or len(session._under_way) > 1):
+            await asyncio.sleep(0)
+        let_go.set()
+        await asked
+        try:
+            await late
+        except openai.APIStatusError as error:
+            codes.append(str(error.code))
+        first, second = [await one for one in closing]
+        assert first is second
+        assert len(first.attempt.turns) == 1
+
+    run(engine, use)
+    assert codes == ["session_finished"]
