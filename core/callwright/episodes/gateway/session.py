@@ -401,7 +401,13 @@ class GatewaySession:
 
     async def _close(self, answer: str | None, masked: str | None) -> GatewayTrajectory:
         await asyncio.gather(*self._under_way.values(), return_exceptions=True)
-        self.log.close()
+        try:
+            return self._come_to(answer, masked)
+        finally:
+            self.log.close()
+
+    def _come_to(self, answer: str | None, masked: str | None) -> GatewayTrajectory:
+        """The trajectory. The log is still open: a goal may hear what the agent said in the end."""
         turns = self.turns
         said: list[Any] = [turn.completion for turn in turns]
         if answer is not None and (not turns or turns[-1].message.text.strip() != answer.strip()):

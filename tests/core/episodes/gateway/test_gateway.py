@@ -10,14 +10,31 @@ from typing import Any
 
 import jinja2
 import pytest
-from scripted_engine import SCRIPT, TASK, TEMPLATE, TOOLS, ByteTokenizer, ScriptedEngine, agent, ask, block, codec
+from scripted_engine import (
+    SCRIPT,
+    TASK,
+    TEMPLATE,
+    TOOLS,
+    ByteTokenizer,
+    ScriptedEngine,
+    Till,
+    agent,
+    ask,
+    block,
+    codec,
+    enter,
+)
 
 import callwright as cw
+from callwright.environments import FunctionEnvironment
+from callwright.environments.functions import FunctionSession
+from callwright.environments.goals import Comparison
 from callwright.episodes import ChatCodec, EngineOutput, Gateway, TokenEpisode
 from callwright.episodes.gateway.anthropic_protocol import read_messages_request
 from callwright.episodes.gateway.chat_request import Refusal, read_request
 from callwright.episodes.gateway.responses_protocol import read_responses_request
 from callwright.episodes.gateway.session import GatewaySession, GatewayTrajectory
+from callwright.walk.components.goal_reached import GoalReached
 from callwright.walk.limits import TurnLimits
 
 openai = pytest.importorskip("openai", reason="needs OpenAI's client: pip install 'callwright[openai]'")
@@ -568,3 +585,38 @@ def test_a_session_that_is_being_closed_is_closed_once_and_answers_nothing_more(
 
     run(engine, use)
     assert codes == ["session_finished"]
+
+
+class HearingTill(FunctionEnvironment):
+    """A till whose goal hears how many entries the agent says that there are."""
+
+    def open(self, scenario: str = "", seed: int = 0) -> HearingSession:
+        return HearingSession(self, Till(scenario, seed))
+
+
+class HearingSession(FunctionSession):
+    """Its session."""
+
+    def check_answer(self, goal: Any, answer: str) -> Comparison:
+        said = f"There are {len(self.state.entries)}."
+        return Comparison(int(answer == said), int(answer != said))
+
+
+@pytest.mark.parametrize(("words", "reached"), [("There are 2.", 1.0), ("There are 3.", 0.0)])
+def test_a_goal_that_hears_the_agent_hears_it(words: str, reached: float) -> None:
+    till = HearingTill("till", [enter], state=Till)
+    task = cw.Task(
+        "t", "enter a and b, how many are there?", till.tools, cw.Answer(), till, facts={"goal": {"say": "it"}}
+    )
+
+    async def work() -> GatewayTrajectory:
+        script = [f"<think>\nBoth.\n</think>\n\n{block('a', 'b')}", f"<think>\nDone.\n</think>\n\n{words}"]
+        async with Gateway(ScriptedEngine(script)).serve() as gateway:
+            session = gateway.open(task)
+            async with client_of(session.url) as client:
+                await agent(session, client)
+                return await session.finish()
+
+    made = asyncio.run(asyncio.wait_for(work(), 30))
+    recipe = cw.RewardRecipe("reached", (cw.Term(GoalReached()),))
+    assert recipe.score_attempt(made.attempt).total == reached
