@@ -23,6 +23,7 @@ from callwright.language.messages import Message
 from callwright.language.native import turn_text
 from callwright.walk.attempt import Attempt
 from callwright.walk.completion import Completion
+from callwright.walk.limits import limits_for
 from callwright.walk.prompt import with_listed_tools
 from callwright.walk.tasks import Task
 
@@ -80,6 +81,7 @@ class GatewaySession:
     def __init__(self, gateway: Gateway, name: str, task: Task, seed: int, log: Log) -> None:
         self.name, self.task, self.seed, self.log = name, task, seed, log
         self._gateway = gateway
+        self._limits = limits_for(task.facts, gateway.conditions.limits)
         self._branches: list[Branch] = []
         self._findings: list[str] = []
         #: Answers by branch and place, those under way and those given.
@@ -192,7 +194,7 @@ class GatewaySession:
                 turn = one.entries[count] if count < len(one.entries) else None
                 if again is not None and not (isinstance(turn, GatewayTurn) and turn.read):
                     return one, again
-        most = self._gateway.conditions.limits.assistant_turns
+        most = self._limits.assistant_turns
         if self._asked >= most:
             self.at_limit = True
             self._find(f"the agent asked for more than the {most} answers of a session")
@@ -291,7 +293,7 @@ class GatewaySession:
     ) -> tuple[Completion, ChatAnswer, tuple[int, ...]]:
         gateway, codec = self._gateway, self._gateway.codec
         assert codec is not None
-        room = gateway.conditions.limits.room(len(branch.line.prompt_ids), len(branch.line))[0]
+        room = self._limits.room(len(branch.line.prompt_ids), len(branch.line))[0]
         bounds = [bound for bound in (room, request.max_tokens) if bound is not None]
         if min(bounds, default=1) < 1:
             raise Refusal(400, "the conversation leaves no room for an answer", code="context_length_exceeded")
