@@ -195,7 +195,7 @@ class GatewaySession:
                 if again is not None and not (isinstance(turn, GatewayTurn) and turn.read):
                     return one, again
         most = self._limits.assistant_turns
-        if self._asked >= most:
+        if len(self._under_way) >= most:  # an answer that failed is none
             self.at_limit = True
             self._find(f"the agent asked for more than the {most} answers of a session")
             raise Refusal(400, f"the session has had the {most} answers that it may have", code="turn_limit")

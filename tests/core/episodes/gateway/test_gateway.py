@@ -398,7 +398,8 @@ def test_an_engine_that_fails_is_the_machinerys_fault_and_may_be_asked_again() -
             await ask(client, HI)
         assert (await ask(client, HI))["tool_calls"]
 
-    assert run(Failing(SCRIPT), use).without_loss == 0
+    conditions = cw.Conditions(limits=TurnLimits(assistant_turns=1))  # of which what failed is none
+    assert run(Failing([*SCRIPT[:1]] * 2), use, conditions=conditions).without_loss == 0
 
 
 def test_many_sessions_at_once_mix_nothing() -> None:
