@@ -61,6 +61,18 @@ def test_a_list_of_messages_ends_with_the_completion(gold: str) -> None:
     assert cw.scorer("tier", corpus=CORPUS)(columns(chat))["reward"] == [1.0]
 
 
+def test_cells_of_a_data_frame_may_be_arrays_or_not_there(gold: str) -> None:
+    pandas = pytest.importorskip("pandas", reason="data frames need pip install pandas")
+    numpy = pytest.importorskip("numpy")
+    chat = numpy.array([{"role": "user", "content": "x"}, {"role": "assistant", "content": gold}], dtype=object)
+    texts = pandas.DataFrame({"task": ["evaluation-16"] * 2, "completion": pandas.Series([gold, None], dtype="string")})
+    chats = pandas.DataFrame({"task": ["evaluation-16"] * 2, "completion": [chat, pandas.NA]})
+    for frame in (texts, chats):
+        assert cw.score_frame(frame, "tier", corpus=CORPUS)["masked"].isna().tolist() == [True, False]
+    found = cw.score_frame(pandas.DataFrame({"messages": [chat, pandas.NA]}), "tier")
+    assert found["why"].tolist()[1] == "masked: there is no conversation"
+
+
 @pytest.mark.parametrize(
     ("value", "said"),
     [

@@ -14,7 +14,7 @@ Every environment answers calls through :func:`call_tool`, so that a kind of out
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import Any, Final, Literal, Protocol
 
@@ -232,25 +232,35 @@ def whole_numbers(schema: Any) -> Callable[[Any], Any] | None:
         made for key in ("anyOf", "oneOf", "allOf") for made in map(whole_numbers, schema.get(key) or ()) if made
     ]
     if branches:
-        only = branches[0]
         numbers = any(inner.get("type") == "number" for key in ("anyOf", "oneOf") for inner in schema.get(key) or ())
-        return None if numbers else lambda value: only(value) if isinstance(value, float | list | dict) else value
+        return _whole_in_any(branches, (list, dict) if numbers else (float, list, dict))
     items = whole_numbers(schema.get("items"))
     if items is not None:
         return lambda value: [items(inner) for inner in value] if isinstance(value, list) else value
-    return _whole_members(schema.get("properties") or {})
+    return _whole_members(schema.get("properties") or {}, whole_numbers(schema.get("additionalProperties")))
 
 
-def _whole_members(schemas: Mapping[str, Any]) -> Callable[[Any], Any] | None:
+def _whole_in_any(branches: Sequence[Callable[[Any], Any]], kinds: tuple[type, ...]) -> Callable[[Any], Any]:
+    def whole(value: Any) -> Any:
+        if isinstance(value, kinds):
+            for made in branches:  # each leaves alone what is not its own
+                value = made(value)
+        return value
+
+    return whole
+
+
+def _whole_members(schemas: Mapping[str, Any], others: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
     members = {name: made for name, inner in schemas.items() if (made := whole_numbers(inner))}
-    if not members:
+    if not members and others is None:
         return None
 
     def whole(value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        for name, made in members.items():
-            if name in value:
+        for name in members if others is None else value:
+            made = members.get(name) if name in schemas else others
+            if made is not None and name in value:
                 given = value[name]
                 if type(given) is not int:
                     value = {**value, name: made(given)}

@@ -9,10 +9,11 @@ An executor's ``map`` gives any chunk to any worker. A session is opened by one 
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from callwright.machines.job import Job
@@ -52,8 +53,9 @@ class Crew:
         with self._lock:
             self._for_anyone.clear()
             for own in self._own:
-                while not own.empty():
-                    own.get()
+                with contextlib.suppress(Empty):  # its thread may take the last one in the meantime
+                    while True:
+                        own.get_nowait()
                 own.put(None)
 
     def _serve(self, number: int) -> None:

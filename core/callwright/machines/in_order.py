@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Final
 
 from callwright.machines.chunk_work import AHEAD, Chunk, Result
@@ -43,8 +44,9 @@ def in_order(
         while waiting:
             yield waiting.popleft().result(time_limit, _LATE)
     finally:
-        while not jobs.empty():  # nobody asks for what is left
-            jobs.get()
+        with contextlib.suppress(Empty):  # nobody asks for what is left; workers may take some of it in the meantime
+            while True:
+                jobs.get_nowait()
         for _ in workers:
             jobs.put(None)
 

@@ -85,7 +85,8 @@ class ColumnScorer:
             raise UsageError(f"there is no column {name!r}, but {known}: {hint}") from None
 
     def _text(self, value: Any, place: int) -> str | None:
-        if value is None or value != value:  # NaN, and pandas' NA, are unequal to themselves
+        value = _filled(value)
+        if _is_missing(value):
             return None
         if isinstance(value, str):
             return value
@@ -172,9 +173,16 @@ def _cell(value: Any) -> Any:
             return json.loads(value)
         except (ValueError, RecursionError):
             return value
-    if value is None or (isinstance(value, float) and value != value):
-        return None
-    return _filled(value.tolist() if hasattr(value, "tolist") else value)
+    found = _filled(value)
+    return None if _is_missing(found) else found
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a cell holds nothing: ``None``, NaN (unequal to itself), or pandas' NA (which is not even that)."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        return True
 
 
 def _filled(value: Any) -> Any:

@@ -266,8 +266,8 @@ def _certain_failure(attempt: Attempt, program: Program, validation: Validation,
         earlier.add(call.id)
     if attempt.task.answer.is_no_call:
         return "answer:should_abstain"
-    returned = len(program.calls) if program.returns == "all" else 1
-    return "" if returned == len(attempt.task.answer.values) else "answer:wrong"
+    returned, answer = len(program.calls) if program.returns == "all" else 1, attempt.task.answer
+    return "" if returned in map(len, (answer.values, *answer.others)) else "answer:wrong"
 
 
 # Finer classes of errors ----------------------------------------------------------------------------------------------
@@ -355,7 +355,7 @@ def difference_of(attempt: Attempt) -> tuple[str, Any, Any] | None:
             (at for at, one in enumerate(found) if values_equal(value, value_counts(answer, value, one))), None
         )
         if place is not None:
-            expected.remove(value)
+            del expected[next(at for at, one in enumerate(expected) if one is value)]  # remove() takes 1 for True
             del found[place]
     if not expected and not found:
         return None

@@ -17,6 +17,7 @@ from callwright.walk.execution import Execution
 from callwright.walk.reward import Evidence, RewardComponent, Score
 from callwright.walk.tasks import Task
 from callwright.walk.trace import CallRecord
+from callwright.walk.turn import last_words
 from callwright.walk.users.said import Said
 from callwright.walk.users.world import GOAL
 from callwright_plugins.cost_rewards.components import FULL, masked
@@ -93,12 +94,13 @@ def _needless(attempt: Attempt, positions: Sequence[int], clock: ClockPolicy | N
     task = attempt.task
     said = (*attempt.said, *(None for _ in attempt.parts[len(attempt.said) :]))
     parts = [(part, one) for part, one in zip(attempt.parts, said, strict=True) if isinstance(part, Program)]
-    reached = None if attempt.is_told else _reached(task, _made_again(attempt, parts), clock)
+    last = last_words(attempt.completion, attempt.parts[-1])
+    reached = None if attempt.is_told else _reached(task, _made_again(attempt, parts), clock, last)
     for number, position in enumerate(positions):
         if reached is None or number >= _MOST_TRIED:
             yield position
             continue
-        without = _reached(task, _made_again(attempt, parts, position), clock)
+        without = _reached(task, _made_again(attempt, parts, position), clock, last)
         if without is not None and without >= reached:
             yield position
 
@@ -127,10 +129,10 @@ def _reached_its_tool(record: CallRecord) -> bool:
 # What is reached ------------------------------------------------------------------------------------------------------
 
 
-def _reached(task: Task, turns: Sequence[_Turn], clock: ClockPolicy | None) -> float | None:
-    """How much of the goal these turns reach, in [0, 1]; ``None`` where sessions do not tell."""
+def _reached(task: Task, turns: Sequence[_Turn], clock: ClockPolicy | None, last: str) -> float | None:
+    """How much of the goal these turns and the ``last`` words reach, in [0, 1]; ``None`` where sessions do not tell."""
     goal = task.facts.get(GOAL)
-    left = _left(task, turns, clock, goal)
+    left = _left(task, turns, clock, goal, last)
     if goal is not None:
         return None if left.checked is None else float(left.checked)
     if left.state is None:
@@ -146,7 +148,7 @@ class _Left:
     checked: float | None = None
 
 
-def _left(task: Task, turns: Sequence[_Turn], clock: ClockPolicy | None, goal: Any) -> _Left:
+def _left(task: Task, turns: Sequence[_Turn], clock: ClockPolicy | None, goal: Any, last: str = "") -> _Left:
     world: Any = {"scenario": task.scenario, "seed": task.seed, "opening": task.opening, "appear": task.appear}
     execution = Execution(task.environment, task.tools, **world, clock=clock, hazards=Hazards())
     try:
@@ -157,7 +159,7 @@ def _left(task: Task, turns: Sequence[_Turn], clock: ClockPolicy | None, goal: A
                 masked = execution.act(said.calls).masked
             if masked is not None:
                 raise InfrastructureFailure(masked)
-        checked = None if goal is None else execution.look("goal", goal)
+        checked = None if goal is None else execution.look("goal", goal, last)
         return _Left(first, execution.look("goal_state"), None if checked is None else checked.credit)
     except DataError as error:
         raise DataError(f"task {task.id!r}: {error}") from error

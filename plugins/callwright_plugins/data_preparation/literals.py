@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 from typing import Any, Final
 
 from callwright_plugins.data_preparation.conversations import BadRow, Called
@@ -87,9 +88,9 @@ def _end_of_piece(text: str, position: int, end: int) -> int:
 
 
 def read_value(text: str) -> Any:
-    """A literal of JSON or of Python as a JSON value. Raises :class:`BadRow`."""
+    """A literal of JSON or of Python as a JSON value, so that NaN and infinity are none. Raises :class:`BadRow`."""
     try:
-        return json.loads(text)
+        return json.loads(text, parse_float=_finite, parse_constant=_finite)
     except (ValueError, RecursionError):
         pass
     if text in _WORDS:
@@ -99,6 +100,13 @@ def read_value(text: str) -> Any:
         json.dumps(value, allow_nan=False)
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError) as error:
         raise BadRow(UNREADABLE) from error
+    return value
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(text)
     return value
 
 

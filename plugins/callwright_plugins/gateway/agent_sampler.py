@@ -19,7 +19,7 @@ from callwright.plugins import Registry, default_registry
 from callwright.registration import Reach
 from callwright.walk.attempt import Attempt
 from callwright.walk.completion import Completion
-from callwright.walk.limits import StopReason
+from callwright.walk.limits import ONE_TURN, StopReason
 from callwright.walk.sampling import SamplingRequest
 from callwright_plugins.gateway.agent_process import run_agent, words_of
 
@@ -133,8 +133,10 @@ class AgentSampler:
     ) -> list[list[AgentEpisode]]:
         if not requests:
             return []
-        conditions = start(requests[0], _NoCodec(), 0).conditions
-        parser = requests[0].parser or start(requests[0], _NoCodec(), 0).parser
+        # The limits of an episode of a task of one turn are those of that task alone.
+        usual = next((one for one in requests if one.task.facts.get(ONE_TURN) is not True), requests[0])
+        begun = start(usual, _NoCodec(), 0)
+        conditions, parser = begun.conditions, usual.parser or begun.parser
         gateway = Gateway(self._engine, parser, temperature=temperature, conditions=conditions, registry=self._registry)
         gate = asyncio.Semaphore(self._concurrency)
         async with gateway.serve():

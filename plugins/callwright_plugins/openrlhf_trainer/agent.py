@@ -152,7 +152,7 @@ class Agent:
 
     def _watch(self, rollout: TokenEpisode, reward: Reward) -> None:
         """End the run if nothing works any more: a whole update of masked completions would divide by 0 tokens."""
-        if rollout.masked is None and not reward.masked_cut:
+        if reward.total is not None:
             self._masked_in_a_row = 0
             return
         self._masked_in_a_row += 1

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from callwright.environments import Hazards
 from callwright.environments.protocol import Outcome
-from callwright.environments.sessions import open_session
 from callwright.errors import CallwrightError
 from callwright.walk.answers import answers_match, first_difference
-from callwright.walk.execution import execute
+from callwright.walk.execution import Execution, execute
 from callwright.walk.tasks import Answer, Task
 from callwright.walk.trace import Trace
 
@@ -20,7 +20,8 @@ NO_PROGRAM: Final = ""
 def complaint(task: Task) -> str | None:
     """What is wrong with a task, in words; ``None`` if it holds, :data:`NO_PROGRAM` if nothing but its world was tried.
 
-    Its program has to come to its answer in its world, and in each of its instances to the answer of that one.
+    Its program has to come to its answer in its world, and in each of its instances to the answer of that one. As
+    everywhere a reference program begins after the task's opening, and meets no hazards.
     """
     program = task.program
     if program is None:
@@ -36,7 +37,8 @@ def complaint(task: Task) -> str | None:
                 scenario=scenario,
                 seed=seed,
                 clock=task.clock,
-                hazards=task.hazards,
+                hazards=Hazards(),
+                opening=task.opening,
             )
         except CallwrightError as error:
             return f"its world cannot be opened: {error}"
@@ -70,12 +72,13 @@ def _told(outcome: Outcome) -> str:
 
 
 def _world(task: Task) -> str | None:
+    execution = Execution(
+        task.environment, task.tools, scenario=task.scenario, seed=task.seed, opening=task.opening, task=task.id
+    )
     try:
-        session = open_session(task.environment, task.scenario, task.seed)
-        try:
-            session.digest()
-        finally:
-            session.close()
+        execution.look("digest")
     except CallwrightError as error:
         return f"its world cannot be opened: {error}"
+    finally:
+        execution.close()
     return NO_PROGRAM

@@ -59,6 +59,7 @@ class RolloutFunction:
     def __call__(self, prompts: Sequence[Any], trainer: Any) -> dict[str, Any]:
         """Sample an episode for every prompt."""
         check_trainer(trainer)
+        accelerator = trainer.accelerator
         conditions = evolve(self.pipeline.conditions, limits=self._bounded(trainer), progress=_progress(trainer))
         tokenizer = getattr(trainer.processing_class, "tokenizer", trainer.processing_class)
         codecs: dict[bool, Codec] = {}
@@ -70,7 +71,9 @@ class RolloutFunction:
                 codecs[plain] = self._codec(plain, tokenizer, trainer)
             task = self._tasks_by_text[prompt] if plain and prompt in self._tasks_by_text else self._task(prompt)
             messages = None if plain else [_message(one) for one in prompt]
-            drawn = of_copy(conditions, task, copies[task.id], trainer.state.global_step) if task.user else conditions
+            # A prompt's samples may be shared out over processes, none of which knows the others' numbers.
+            copy = copies[task.id] * accelerator.num_processes + accelerator.process_index
+            drawn = of_copy(conditions, task, copy, trainer.state.global_step) if task.user else conditions
             copies[task.id] += 1
             rollouts.append(self.pipeline.token_episode(task, codecs[plain], messages=messages, conditions=drawn))
         drive_batch(rollouts, TrainerEngine(trainer), retries=self.retries, pool=self.pool)

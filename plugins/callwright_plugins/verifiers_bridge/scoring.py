@@ -22,7 +22,7 @@ from callwright.walk.reward import Reward, RewardRecipe
 from callwright.walk.tasks import Corpus, Task
 
 #: As every trainer has it: foreign tools in processes that can be killed.
-_CONDITIONS = Conditions(isolation="auto")
+CONDITIONS = Conditions(isolation="auto")
 
 
 def make_corpus(name: str, options: Mapping[str, Any]) -> Corpus:
@@ -64,13 +64,13 @@ def attempt_of(
         raise DataError(f"there is nothing to score: no model wrote anything for task {task.id!r}")
     if ir is not None:
         text = turn_text(read_message(messages[-1], task), parser) if messages else ""
-        return Attempt(task, Completion(text, truncated=truncated, masked=masked), parser, _CONDITIONS)
+        return Attempt(task, Completion(text, truncated=truncated, masked=masked), parser, CONDITIONS)
     turns = [Completion(turn_text(read_message(message, task), parser)) for message in messages]
     if turns:
         turns[-1] = evolve(turns[-1], truncated=truncated, masked=masked)
     else:
         turns = [Completion("", truncated=truncated, masked=masked)]
-    return Attempt(task, turns, parser, _CONDITIONS)
+    return Attempt(task, turns, parser, CONDITIONS)
 
 
 def score_messages(
@@ -102,8 +102,13 @@ def read_message(message: Any, task: Task) -> Message:
 
 
 def own_name(name: str, task: Task) -> str:
-    """The name of a tool without what a harness puts before it (``mcp__callwright__find`` is ``find``)."""
-    if name in task.tools:
-        return name
-    last = name.rpartition("__")[2]
-    return last if last in task.tools else name
+    """The name of a tool without what a harness puts before it (``mcp__callwright__find`` is ``find``).
+
+    A tool's own name may hold such a mark, so that the longest end of the name that is a tool's is the tool.
+    """
+    end = name
+    while end not in task.tools:
+        _, mark, end = end.partition("__")
+        if not mark:
+            return name
+    return end

@@ -9,17 +9,11 @@ import verifiers.v1 as vf
 from mcp.server.mcpserver.tools.base import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
 
-from callwright.environments.protocol import Session
-from callwright.environments.sessions import call_session
-from callwright.episodes.results import describe_step
 from callwright.errors import UsageError
-from callwright.language.program import Call
-from callwright.pipeline import event_caller
-from callwright.plugins import default_registry
 from callwright.tools.reading import without_marks
 from callwright.tools.spec import ToolSpec
 from callwright.walk.tasks import Task
-from callwright.walk.trace import CallRecord
+from callwright_plugins.verifiers_bridge.calling import RolloutSession
 
 
 class CallwrightState(vf.State):  # type: ignore[misc]
@@ -37,9 +31,8 @@ class EnvironmentToolset(vf.Toolset[vf.ToolsetConfig, CallwrightState]):  # type
     async def setup_task(self, task: Any) -> None:
         """Open the session of the rollout's task."""
         self._task: Task = task.task
-        self._session: Session = self._task.environment.open(self._task.scenario, self._task.seed)
+        self._session = RolloutSession(self._task)
         self._exit_stack.callback(self._session.close)
-        self._calls = 0
 
     def register(self, mcp: Any) -> None:
         """Offer the task's tools. Raises :class:`callwright.UsageError` where the server was given no task."""
@@ -64,12 +57,10 @@ class EnvironmentToolset(vf.Toolset[vf.ToolsetConfig, CallwrightState]):  # type
 
     def call(self, tool: str, arguments: dict[str, Any]) -> str:
         """Execute a call; the result is the JSON that every rollout of Callwright shows."""
-        caller = event_caller(default_registry()) or call_session
-        outcome = caller(self._session, Call(0, tool, arguments), arguments)
-        if outcome.kind == "infrastructure_error":
-            self.state.masked = outcome.message or outcome.code or "the session failed"
-        number, self._calls = self._calls, self._calls + 1
-        return describe_step(CallRecord(number, tool, arguments, outcome, ""))
+        told = self._session.call(tool, arguments)
+        if self._session.masked is not None:
+            self.state.masked = self._session.masked
+        return told
 
 
 class PlainArguments(FuncMetadata):

@@ -20,7 +20,7 @@ from callwright.language.messages import Message
 from callwright.pipeline import Pipeline
 from callwright.walk.conditions import Progress
 from callwright.walk.limits import TruncationPolicy, TurnLimits
-from callwright_plugins.verl_bridge.scoring import open_named, scores
+from callwright_plugins.verl_bridge.scoring import open_named, scored, scores
 
 #: How many episodes of a task were begun in this process, for callers that do not number their samples.
 _begun: Final[Counter[str]] = Counter()
@@ -111,9 +111,14 @@ class CallwrightAgentLoop(AgentLoopBase):  # type: ignore[misc]
         extra: dict[str, Any] = {**server.extra, "turn_scores": [], "tool_rewards": [], "truncated": cut}
         total, masked = None, rollout.masked is not None
         if self._score:
-            reward = await pipeline.ascore(rollout.attempt.at(self._progress(server.extra)))
+            reward = await scored(pipeline, rollout.attempt.at(self._progress(server.extra)), self._retries)
+            if reward.total is None and not reward.masked_cut and self._on_lost == "stop":
+                raise InfrastructureFailure(
+                    f"the episode of task {rollout.task.id!r} has no reward: {reward.masked}. verl cannot leave a "
+                    "sample out of its group; with on_lost: mask its tokens carry no loss, and it counts as 0"
+                )
             total = 0.0 if reward.total is None else float(reward.total)
-            masked = masked or reward.masked_cut
+            masked = masked or reward.total is None  # a 0 that nobody earned is nothing to learn from
             extra["reward_extra_info"] = scores(pipeline, reward, total)
         mask = list(rollout.mask)
         if masked:

@@ -12,6 +12,7 @@ from attrs import evolve
 from callwright.errors import DataError, InfrastructureFailure, UnknownName, UsageError
 from callwright.language.thoughts import THINK
 from callwright.pipeline import Pipeline, open_pipeline
+from callwright.walk.attempt import Attempt
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Progress
 from callwright.walk.limits import TruncationPolicy
@@ -146,6 +147,17 @@ def scores(pipeline: Pipeline, reward: Reward, total: float) -> dict[str, float]
     found = {term: reward.scores.get(term) for term in own}  # nobody loses by being cut off who was not
     values = {f"{name}/{term}": 0.0 if one is None else float(one.score.value) for term, one in found.items()}
     return {"score": float(total), **values, f"{name}/masked": float(reward.total is None)}
+
+
+async def scored(pipeline: Pipeline, attempt: Attempt, retries: int) -> Reward:
+    """The reward of an attempt; what could not find out is asked again ``retries`` times, of the same turns."""
+    reward = await pipeline.ascore(attempt)
+    for _ in range(retries):
+        if reward.total is not None or reward.masked_cut or attempt.masked is not None:
+            break
+        again = Attempt.of(attempt.task, attempt.parser, attempt.turns, attempt.conditions, stop=attempt.stop)
+        reward = await pipeline.ascore(again)
+    return reward
 
 
 def compute_score(

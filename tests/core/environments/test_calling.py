@@ -413,3 +413,19 @@ def test_arguments_that_are_no_json_are_the_callers_mistake_and_no_bug_of_the_en
         outcome = environment.open().call("greet", arguments)
         assert (outcome.kind, outcome.code) == ("schema_error", "value")
         assert outcome.message.startswith("greet: the arguments are no JSON: ")
+
+
+@cw.tool(read_only=True)
+def spell(world: cw.World, /, counts: dict[str, int], numbers: list[int] | dict[str, int] | float = 0.5) -> list[Any]:
+    """Letters, so many times."""
+    return [letter * count for letter, count in counts.items()] + [repr(numbers)]
+
+
+def test_whole_numbers_are_whole_wherever_a_schema_says_integer() -> None:
+    """Also in objects with any names, and in more than one of several kinds."""
+    session = StatefulEnvironment(
+        "letters", rows=[Account], tools=[spell], scenarios={"typical": cw.Scenario(rows)}
+    ).open()
+    for numbers, shown in (([3.0], "[3]"), ({"x": 3.0}, "{'x': 3}"), (3.0, "3.0")):
+        outcome = session.call("spell", {"counts": {"a": 2.0, "b": 1}, "numbers": numbers})
+        assert outcome == cw.Outcome("ok", ["aa", "b", shown])

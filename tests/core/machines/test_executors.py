@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import signal
 import subprocess
 import sys
+import threading
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +19,7 @@ import pytest
 
 import callwright as cw
 from callwright.errors import ComponentError, MissingExtra, RunError, UnknownName, UsageError
+from callwright.machines import in_order
 from callwright.machines.chunk_work import ChunkWork
 from callwright.machines.executors import EXECUTORS, make_executor
 from callwright.machines.interrupts import Interrupted
@@ -46,6 +49,33 @@ def test_results_come_in_order(work: Any, name: str) -> None:
         doubled = ChunkWork(partial(work.prepare, 1), work.double)
         assert list(executor.map(doubled, iter(CHUNKS))) == [[2 * a + 1, 2 * b + 1] for a, b in CHUNKS]
         assert list(executor.map(doubled, [])) == []
+
+
+def test_who_stops_reading_waits_for_nothing_that_a_worker_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker takes the last job that waits just when the reader looks whether any is left."""
+
+    class Waiting(queue.SimpleQueue[Any]):
+        def empty(self) -> bool:
+            left = super().empty()
+            while not super().empty():
+                self.get_nowait()
+            return left
+
+    monkeypatch.setattr(in_order, "SimpleQueue", Waiting)
+    held = threading.Event()
+
+    def work(chunk: int) -> int:
+        if chunk:
+            held.wait()
+        return chunk
+
+    results: Any = in_order.in_order([work], range(9))
+    assert next(results) == 0
+    ended = threading.Thread(target=results.close, daemon=True)
+    ended.start()
+    ended.join(20)
+    held.set()
+    assert not ended.is_alive()
 
 
 def test_preparation_is_done_once_a_worker(work: Any) -> None:

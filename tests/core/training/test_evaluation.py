@@ -14,10 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import callwright as cw
+from callwright.environments import FunctionEnvironment
 from callwright.language.envelope import Envelope, read_envelope, read_thought
 from callwright.language.parser import ParseLimits
 from callwright.training import judge, summarise
 from callwright.training.evaluation import thought_words, wilson
+from callwright.training.verdicts import difference_of
 from callwright.walk.limits import SINGLE_TURN, TurnLimits
 
 Z = 1.959963984540054
@@ -103,6 +105,35 @@ def test_what_the_machinery_lost_is_masked(make_attempt: Callable[..., cw.Attemp
     verdict = judge(make_attempt('[["double", {"number": 2}]]', 4, caller=gone))
     assert (verdict.answer, verdict.valid, verdict.masked, verdict.failure) == (False, False, True, "masked")
     assert verdict.thought_words is None
+
+
+def test_what_the_machinery_lost_may_have_been_another_answer_that_is_right(
+    make_task: Callable[..., cw.Task], make_attempt: Callable[..., cw.Attempt]
+) -> None:
+    def gone(session: cw.Session, call: cw.Call, arguments: dict[str, Any]) -> cw.Outcome:
+        raise cw.InfrastructureFailure("gone")
+
+    two = evolve(make_task(4), answer=cw.Answer((4, 6), others=((4,),)))
+    verdict = judge(make_attempt('[["double", {"number": 2}]]', task=two, caller=gone))
+    assert (verdict.masked, verdict.failure) == (True, "masked")
+    one = evolve(make_task(4), answer=cw.Answer((4, 6)))
+    assert judge(make_attempt('[["double", {"number": 2}]]', task=one, caller=gone)).failure == "answer:wrong"
+
+
+def test_a_number_is_left_out_of_a_difference_for_itself_alone(list_parser: Any) -> None:
+    """``True`` is ``1`` to Python, and not here."""
+
+    @cw.tool(read_only=True)
+    def same(value: int) -> int:
+        """The value."""
+        return value
+
+    place = FunctionEnvironment("same", [same])
+    task = cw.Task("t", "", place.tools, cw.Answer((True, 1, 4)), place, returns="all")
+    made = cw.Attempt(task, 'all[["same", {"value": 1}], ["same", {"value": 5}]]', list_parser)
+    found = difference_of(made)
+    assert found is not None
+    assert found[1] is True
 
 
 # Thoughts -------------------------------------------------------------------------------------------------------------

@@ -11,6 +11,8 @@ import pytest
 
 import callwright as cw
 from callwright.environments import ClockPolicy, Fault, Hazards, RateLimit
+from callwright.environments.goals import Comparison
+from callwright.environments.protocol import Outcome
 from callwright.errors import DataError
 from callwright.walk.turn import Turn
 from callwright_plugins.cost_rewards.components import Cost, Latency, RateLimits, Recovery
@@ -227,6 +229,47 @@ def test_a_call_in_other_words_is_needed_if_the_goal_is() -> None:
     stated = task(gold=program(("send", P1)), facts={"goal": GOAL_LETTER})
     assert value(Irreversible(), attempt(stated, ("write", {"to": "Bela"}))) == (1.0, [])
     assert value(Irreversible(), attempt(stated, ("write", {"to": "Ada"})))[0] == 0.5
+
+
+class Told:
+    """Letters that a goal wants written, and told of in the end."""
+
+    name, pure = "told", False
+    tools = {"write": cw.ToolSpec("write", parameters={"type": "object"}, irreversible=True)}  # noqa: RUF012
+
+    def open(self, scenario: str = "", seed: int = 0) -> Any:
+        return ToldSession()
+
+
+class ToldSession:
+    def __init__(self) -> None:
+        self.letters = 0
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
+        self.letters += 1
+        return Outcome("ok", self.letters)
+
+    def check_goal(self, goal: Any) -> Comparison:
+        return self.check_answer(goal, "")
+
+    def check_answer(self, goal: Any, answer: str) -> Comparison:
+        return Comparison(1, 0) if self.letters and answer == "It is written." else Comparison(0, 1)
+
+    def digest(self) -> str:
+        return str(self.letters)
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_call_is_needed_by_a_goal_that_hears_what_is_said_in_the_end() -> None:
+    hermes, place = cw.parser("hermes"), Told()
+    given = cw.Task("t", "", place.tools, cw.Answer(), place, facts={"goal": {}})
+    made = cw.Attempt(given, [hermes.render(program(("write", {}))), "It is written."], hermes)
+    assert value(Irreversible(), made) == (1.0, [])
+    written = hermes.render(program(("write", {})))
+    twice = cw.Attempt(given, [written, written, "It is written."], hermes)
+    assert value(Irreversible(), twice)[0] == 0.0
 
 
 def test_calls_that_a_hazard_kept_from_being_made_are_not_held_against_anybody() -> None:

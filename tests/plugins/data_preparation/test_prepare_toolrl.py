@@ -211,6 +211,16 @@ def test_the_reader_of_calls_is_total(text: str) -> None:
             literals.read_calls(tried)
 
 
+@pytest.mark.parametrize("value", ["NaN", "-Infinity", "1e999", '{"a": [NaN]}', "float('nan')"])
+def test_what_is_no_number_of_json_is_no_value_of_a_call(value: str) -> None:
+    """A row that held it would be no JSON, and nobody could write the call."""
+    with pytest.raises(BadRow):
+        literals.read_calls(f"[f(x={value})]")
+    row = {"query": "q", "tools": '[{"name": "f"}]', "answers": f'[{{"name": "f", "arguments": {{"x": {value}}}}}]'}
+    with pytest.raises(BadRow):
+        formats.read_xlam(row)
+
+
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text("ab,()[]{}=\\\"' \n", max_size=6),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab", max_size=3), inner, max_size=3),

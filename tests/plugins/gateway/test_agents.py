@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 from scripted_engine import SCRIPT, TASK, ScriptedEngine, block
 
 import callwright as cw
-from callwright.walk.limits import TurnLimits
+from callwright.walk import ListedCorpus
+from callwright.walk.limits import ONE_TURN, TurnLimits
 from callwright_plugins.gateway.agent_sampler import AgentSampler
 
 pytest.importorskip("openai", reason="needs OpenAI's client: pip install 'callwright[openai]'")
@@ -74,6 +76,20 @@ def test_a_model_that_goes_on_for_ever_is_not_masked() -> None:
     _, attempt = evaluated([block("a")] * 9, turns=3)
     assert attempt.masked is None
     assert len(attempt.turns) == 3
+
+
+def test_a_task_of_one_turn_is_asked_once_and_others_beside_it_are_not() -> None:
+    """Whichever comes first among those that are evaluated together."""
+    once = evolve(TASK, id="once", facts={ONE_TURN: True})
+    conditions = cw.Conditions(limits=TurnLimits(assistant_turns=10))
+    pipeline = cw.Pipeline(ListedCorpus("two", [once, TASK]), "tier", "hermes", conditions=conditions)
+    bare = str(Path(__file__).parent / "support" / "bare_agent.py")
+    sampler = AgentSampler([sys.executable, bare], engine=ScriptedEngine([block("a"), block("b"), "Both are in."]))
+    kept: list[Any] = []
+    for tasks in ([once, TASK], [TASK, once]):
+        cw.evaluate(pipeline, tasks, sampler, keep=lambda attempt, _: kept.append(attempt))
+        assert {one.task.id: len(one.turns) for one in kept} == {"once": 1, TASK.id: 3}
+        kept.clear()
 
 
 def test_what_cannot_be_is_said() -> None:

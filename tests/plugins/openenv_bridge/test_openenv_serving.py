@@ -172,6 +172,17 @@ def test_sessions_that_no_connection_holds_are_given_up() -> None:
         held.take()
 
 
+def test_a_session_that_is_asked_by_mcp_is_used() -> None:
+    service = Service(cw.environment("banking"), idle=900.0)
+    asked, left = service.take(), service.take()
+    for seat in (asked, left):
+        seat.used -= 1800
+    asked.rpc({"method": "tools/list"})
+    service.take()
+    assert service.seat(asked.id) is asked
+    assert service.seat(left.id) is None
+
+
 def test_the_pages(serve: Callable[..., Any], ask: Callable[..., tuple[int, Any]]) -> None:
     url = serve(cw.environment("banking")).url
     assert ask(f"{url}/health") == (200, {"status": "healthy"})

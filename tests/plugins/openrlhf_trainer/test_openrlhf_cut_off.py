@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import structlog
+from attrs import evolve
 
 import callwright as cw
 from callwright.episodes import PlainCodec
@@ -106,6 +107,40 @@ def test_gold_and_endless_garbage(
             found = score([f"asked{text}{end}"], ["asked"], [json.dumps(label)])
             assert found["rewards"] == pytest.approx(expected, abs=1e-3)
             assert found["extra_logs"]["callwright/truncated"] == float(end != tokenizer.eos_token)
+
+
+def test_a_run_of_which_no_sample_has_a_reward_ends(tmp_path: Path, model: Path, make_pipeline: Any) -> None:
+    """Nothing failed but what scores: an update would be of masked samples alone."""
+
+    class Gone(cw.RewardComponent):
+        name = "gone"
+
+        def score(self, attempt: cw.Attempt) -> cw.Score:
+            raise cw.InfrastructureFailure("the judge is gone")
+
+    agent = Agent(configuration(tmp_path, model, make_pipeline))
+    agent.pipeline = evolve(agent.pipeline, reward=cw.RewardRecipe("judged", (cw.Term(Gone()),)))
+    tokenizer = load_tokenizer(str(model))
+    corpus: Any = agent.pipeline.corpus
+    task = corpus["train"][0]
+    codec = PlainCodec(tokenizer, corpus.prompt_text, ends=frozenset([tokenizer.eos_token_id]))
+    label = {"task": task.id, "split": "train", "row": 0, "copies": 1, "logged": 1, "evaluation": False}
+    label["prompt"] = digest_of_ids(codec.prompt_ids((), task))
+
+    class Engine:
+        async def generate(self, context: Any, params: Any) -> Any:
+            output = SimpleNamespace(token_ids=[tokenizer.eos_token_id], logprobs=None, finish_reason="stop")
+            return SimpleNamespace(outputs=[output])
+
+    async def many() -> list[dict[str, Any]]:
+        asked = SimpleNamespace(max_tokens=6000, logprobs=None)
+        found = []
+        for _ in range(20):
+            found.append(await agent.execute("", json.dumps(label), asked, 9000, tokenizer, Engine()))
+        return found
+
+    with pytest.raises(RuntimeError, match=r"16 episodes one after the other were masked, .*the judge is gone"):
+        asyncio.run(many())
 
 
 def test_an_engine_that_outlives_its_start_is_not_counted_in(tmp_path: Path, model: Path, make_pipeline: Any) -> None:

@@ -9,6 +9,7 @@ import attrs
 import pytest
 
 import callwright as cw
+from callwright.environments.goals import Comparison
 from callwright.environments.living.policy import ClockPolicy
 from callwright.environments.protocol import Outcome
 from callwright.errors import Abstention, DataError
@@ -210,3 +211,26 @@ def test_equal_end_states_of_a_group_are_compared_once(monkeypatch: pytest.Monke
         assert scored(component, given, ("add_to_cart", SECOND), ("add_to_cart", FIRST))[0] == 1.0
         assert scored(component, given, ("add_to_cart", SECOND))[0] == 0.0
     assert len(runs) == 3
+
+
+class Listening(Notes):
+    """Notes whose goals hear what the agent said in the end."""
+
+    def open(self, scenario: str = "", seed: int = 0) -> Pad:
+        return Heard()
+
+
+class Heard(Pad):
+    def check_goal(self, goal: Any) -> Comparison:
+        return self.check_answer(goal, "")
+
+    def check_answer(self, goal: Any, answer: str) -> Comparison:
+        return Comparison(1, 0) if answer == "seven" else Comparison(0, 1)
+
+
+def test_what_was_said_in_the_end_is_not_that_of_another_attempt_with_the_same_state() -> None:
+    component, given = FinalState(), task(None, Listening(), goal={})
+    hermes = cw.parser("hermes")
+    noted = hermes.render(program(("note", {"text": "a"})))
+    for said, value in (("six", 0.0), ("seven", 1.0), ("eight", 0.0), ("seven", 1.0)):
+        assert component.score(cw.Attempt(given, [noted, said], hermes)).value == value

@@ -17,6 +17,7 @@ from callwright.cli.root import root
 from callwright.commands.app import App
 from callwright.commands.file_formats import schema_of
 from callwright.commands.trust import wishes
+from callwright.environments import Fault, Hazards
 from callwright.errors import DataError, UnknownName, UsageError
 from callwright.language.program import Call, Program
 from callwright.testing import check_component
@@ -223,6 +224,20 @@ def test_every_world_of_a_task_is_tried() -> None:
     assert complaint(evolve(task, program=None)) == NO_PROGRAM
     assert "calls nothing" in (complaint(evolve(task, program=Program(()))) or "")
     assert "fails" in (complaint(evolve(task, program=Program((Call(0, "nothing", {}),)))) or "")
+
+
+def test_a_program_begins_after_the_opening_of_its_task_and_meets_no_hazards() -> None:
+    shop = cw.environment("shopping")
+    opening = cw.Opening([cw.InitialCall("add_to_cart", {"variant_id": "V00001"})])
+    session = shop.open()
+    session.call("add_to_cart", {"variant_id": "V00001"})
+    answer = cw.Answer((session.call("view_cart", {}).value,))
+    task = cw.Task("t", "", shop.tools, answer, shop, program=Program((Call(0, "view_cart", {}),)), opening=opening)
+    assert complaint(task) is None
+    assert complaint(evolve(task, hazards=Hazards((Fault("unavailable", 1.0),)))) is None
+    assert "returns another value" in (complaint(evolve(task, opening=None)) or "")
+    wrong = evolve(task, program=None, opening=cw.Opening([cw.InitialCall("add_to_cart", {"variant_id": "none"})]))
+    assert "the opening must execute" in (complaint(wrong) or "")
 
 
 def test_a_world_that_cannot_be_opened_is_said() -> None:

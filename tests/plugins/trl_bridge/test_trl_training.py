@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from attrs import evolve
 
 import callwright as cw
 from callwright.errors import DataError
@@ -280,3 +281,41 @@ def test_prompts_of_no_task_are_said(small_corpus: Any, make_trainer: Callable[.
         rollouts([[{"role": "user", "content": "what?"}]], trainer)
     with pytest.raises(DataError, match="not an episode of rollout_func"):
         trl_bridge.reward("tier", corpus=small_corpus)([""], [""], None, rollout=["x"])
+
+
+def test_users_of_a_prompts_samples_differ_whichever_process_samples_them(
+    small_corpus: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a group of four that two processes share: TRL gives each of them two of its prompts."""
+    from types import SimpleNamespace
+
+    from callwright_plugins.trl_bridge import rollouts
+
+    task = evolve(small_corpus["train"][0], user=cw.UserSpec("replayed"))
+    codec = SimpleNamespace(ends=frozenset(), prompt_ids=lambda messages, task: (1,))
+    monkeypatch.setattr(rollouts, "drive_batch", lambda *_, **__: None)
+
+    def seeds(process: int, processes: int) -> list[int]:
+        config = SimpleNamespace(get_text_config=lambda: SimpleNamespace())
+        trainer: Any = SimpleNamespace(
+            accelerator=SimpleNamespace(
+                num_processes=processes,
+                process_index=process,
+                unwrap_model=lambda model: SimpleNamespace(config=config),
+            ),
+            state=SimpleNamespace(global_step=2, max_steps=4),
+            processing_class=tokenizer,
+            model=None,
+            max_completion_length=9,
+            eos_token_ids=[0],
+            **dict.fromkeys(
+                ("use_transformers_continuous_batching", "use_vllm", "is_fsdp_enabled", "is_deepspeed_enabled"), False
+            ),
+        )
+        function = trl_bridge.rollout_func("tier", corpus=small_corpus, codec=lambda _: codec)  # type: ignore[arg-type,return-value]
+        monkeypatch.setattr(function, "_task", lambda prompt: task)
+        prompts = [[{"role": "user", "content": "?"}]] * 2
+        return [one.conditions.seed for one in function(prompts, trainer)["rollout"]]
+
+    assert len({*seeds(0, 2), *seeds(1, 2)}) == 4
+    assert len(set(seeds(0, 1))) == 2

@@ -11,11 +11,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 import callwright as cw
+from callwright.environments import Fault, Hazards
 from callwright.errors import DataError
 from callwright.language.program import plain
 from callwright_plugins import verifiers_bridge
+from callwright_plugins.verifiers_bridge.calling import RolloutSession
 from callwright_plugins.verifiers_bridge.scoring import make_corpus, own_name, score_messages
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -59,6 +62,51 @@ def test_calls_that_the_server_took_apart_are_turns_of_an_episode() -> None:
         assert found.to_json() == expected.to_json()
     assert expected.total == 1.0
     assert own_name("other__tool", ONE_CALL) == "other__tool"
+
+
+def test_a_tools_own_name_may_hold_what_a_harness_puts_before_names() -> None:
+    spec = next(iter(ONE_CALL.tools.values()))
+    task = evolve(ONE_CALL, tools=dict.fromkeys(("files__read", "read", "__odd"), spec))
+    for name in task.tools:
+        assert own_name(f"mcp__callwright__{name}", task) == own_name(name, task) == name
+    assert own_name("mcp__callwright__write", task) == "mcp__callwright__write"
+
+
+def test_the_model_works_in_the_world_in_which_it_is_scored() -> None:
+    """With the hazards and the clock of its task, in one session, its calls numbered."""
+    assert ONE_CALL.program is not None
+    tool = ONE_CALL.program.calls[0].tool
+    arguments = dict(ONE_CALL.program.calls[0].arguments)
+    session = RolloutSession(ONE_CALL)
+    told = [json.loads(session.call(name, arguments)) for name in (tool, tool, "nobody")]
+    assert [one["id"] for one in told] == [0, 1, 2]
+    assert told[0]["result"] == told[1]["result"]
+    assert told[2]["error"]["code"] == "unknown_tool"
+    assert session.masked is None
+    session.close()
+    worlds = cw.corpus("worlds-mini-v1")
+    task = next(one for one in worlds[next(iter(worlds.splits))] if one.program is not None and one.program.calls)
+    broken = evolve(task, hazards=Hazards((Fault("unavailable", 1.0),)), user=None, opening=None)
+    call = broken.program.calls[0]  # type: ignore[union-attr]
+    session = RolloutSession(broken)
+    (record,) = cw.Attempt(broken, cw.parser("json").render(cw.Program((call,))), cw.parser("json")).trace.records
+    assert record.outcome.injected == "unavailable"
+    assert json.loads(session.call(call.tool, dict(call.arguments)))["error"]["code"] == record.outcome.code
+    session.close()
+
+
+def test_a_lost_session_masks_the_rollout() -> None:
+    class Down:
+        def call(self, tool: str, arguments: dict[str, Any]) -> Any:
+            raise cw.InfrastructureFailure("the server is down")
+
+        def digest(self) -> str:
+            return ""
+
+    session = RolloutSession(ONE_CALL, Down())  # type: ignore[arg-type]
+    assert "the server is down" in json.loads(session.call(next(iter(ONE_CALL.tools)), {}))["error"]["message"]
+    assert session.masked is not None
+    assert "the server is down" in session.masked
 
 
 @pytest.mark.parametrize("arguments", ["{", "[1]", "7", '{"a": 1e999}', '{"a": NaN}', ""])

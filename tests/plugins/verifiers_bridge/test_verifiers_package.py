@@ -31,6 +31,7 @@ with warnings.catch_warnings():  # they warn of what is theirs while they are im
     from verifiers.v1.utils import loaders
     from verifiers.v1.utils.generic import concrete_type
 
+    from callwright_plugins.verifiers_bridge.calling import RolloutSession
     from callwright_plugins.verifiers_bridge.tasks import CallwrightToolTask
     from callwright_plugins.verifiers_bridge.tool_server import CallwrightState, EnvironmentToolset
 
@@ -242,9 +243,12 @@ def test_a_session_that_fails_is_told_to_the_scorer() -> None:
         def call(self, tool: str, arguments: dict[str, Any]) -> Any:
             raise cw.InfrastructureFailure("the server is down")
 
+        def digest(self) -> str:
+            return ""
+
     toolset = EnvironmentToolset(vf.ToolsetConfig())
-    toolset._task, toolset._session, toolset._calls = ONE_CALL, Down(), 0
-    text = toolset.call("anything", {})
+    toolset._task, toolset._session = ONE_CALL, RolloutSession(ONE_CALL, Down())  # type: ignore[arg-type]
+    text = toolset.call(next(iter(ONE_CALL.tools)), {})
     assert "the server is down" in json.loads(text)["error"]["message"]
     assert "the server is down" in toolset.state.masked
     with pytest.raises(cw.UsageError, match="start this server for each rollout"):

@@ -37,6 +37,7 @@ with warnings.catch_warnings():  # they warn of what is theirs while they are im
     from verl.utils.dataset.rl_dataset import RLHFDataset
     from verl.workers.rollout.replica import TokenOutput
 
+    from callwright_plugins.verl_bridge import agent_loop
     from callwright_plugins.verl_bridge.agent_loop import CallwrightAgentLoop
 
 NAME = "toolworld-mini-v1"
@@ -338,6 +339,24 @@ def test_a_failing_server_is_tried_again_then_stops_or_masks(tokenizer: Any) -> 
     server = Server(tokenizer, OSError("gone"))
     output = episode(server, tokenizer, recipe="tier", corpus=NAME, on_lost="mask", retries=0)
     assert (len(output.response_ids), output.response_mask) == (1, [0])
+
+
+def test_an_episode_that_nobody_could_score_stops_the_run_or_is_masked(
+    tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Gone(cw.RewardComponent):
+        name = "gone"
+
+        def score(self, attempt: cw.Attempt) -> cw.Score:
+            raise cw.InfrastructureFailure("the judge is gone")
+
+    pipeline = cw.Pipeline(CORPUS, cw.RewardRecipe("judged", (cw.Term(Gone()),)))
+    monkeypatch.setattr(agent_loop, "open_named", lambda *_: pipeline)
+    with pytest.raises(cw.InfrastructureFailure, match=r"has no reward: .*the judge is gone"):
+        episode(Server(tokenizer, *calls()), tokenizer)
+    output = episode(Server(tokenizer, *calls()), tokenizer, on_lost="mask")
+    assert output.reward_score == 0.0
+    assert set(output.response_mask) == {0}
 
 
 def test_verl_scores_where_the_loop_does_not(tokenizer: Any) -> None:

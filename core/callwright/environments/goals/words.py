@@ -43,6 +43,8 @@ def parsed(value: Any, names: Set[str]) -> Parsed:
         if value.keys() == {"unordered"} and isinstance(value["unordered"], list):
             return Several(tuple(parsed(inner, names) for inner in value["unordered"]), ordered=False)
         return Several(tuple(Several((repr(key), parsed(value[key], names))) for key in sorted(value, key=repr)))
+    if type(value) is float and value.is_integer():  # 1.0 is 1, as it is in states that are not of rows
+        return repr(int(value))
     return repr(value)
 
 

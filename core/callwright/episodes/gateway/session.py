@@ -23,6 +23,7 @@ from callwright.language.messages import Message
 from callwright.language.native import turn_text
 from callwright.walk.attempt import Attempt
 from callwright.walk.completion import Completion
+from callwright.walk.limits import limits_for
 from callwright.walk.prompt import with_listed_tools
 from callwright.walk.tasks import Task
 
@@ -80,6 +81,7 @@ class GatewaySession:
     def __init__(self, gateway: Gateway, name: str, task: Task, seed: int, log: Log) -> None:
         self.name, self.task, self.seed, self.log = name, task, seed, log
         self._gateway = gateway
+        self._limits = limits_for(task.facts, gateway.conditions.limits)
         self._branches: list[Branch] = []
         self._findings: list[str] = []
         #: Answers by branch and place, those under way and those given.
@@ -87,6 +89,7 @@ class GatewaySession:
         self._asked = self._calls = 0
         self._requests = 0
         self._entry = asyncio.Lock()
+        self._closing: asyncio.Future[GatewayTrajectory] | None = None
         self._finished: GatewayTrajectory | None = None
         self._lists_tools = False
         #: Whether an answer was refused because the limit of turns was reached.
@@ -152,15 +155,10 @@ class GatewaySession:
 
         Raises :class:`.chat_request.Refusal`.
         """
-        if self._finished is not None:
+        if self._closing is not None:  # an answer that is sampled from now on would be in nobody's trajectory
             raise Refusal(410, f"the session {self.name!r} is finished", code="session_finished")
         self.last_used = time.monotonic()
         self._requests += 1
-        most = self._gateway.conditions.limits.assistant_turns
-        if self._asked >= most:
-            self.at_limit = True
-            self._find(f"the agent asked for more than the {most} answers of a session")
-            raise Refusal(400, f"the session has had the {most} answers that it may have", code="turn_limit")
         async with self._entry:  # which branch it is of is decided for one request at a time
             branch, asked_before = self._place(request, role)
             if asked_before is not None:
@@ -168,7 +166,8 @@ class GatewaySession:
                 waiting: asyncio.Future[GatewayTurn] = asked_before
             else:
                 place = id(branch), len(branch.entries)
-                waiting = self._under_way[place] = asyncio.ensure_future(self._sample(branch, request))
+                number, self._asked = self._asked, self._asked + 1
+                waiting = self._under_way[place] = asyncio.ensure_future(self._sample(branch, request, number))
                 waiting.add_done_callback(lambda done: self._forget_failed(place, done))
         try:
             return await asyncio.shield(waiting)
@@ -181,7 +180,10 @@ class GatewaySession:
             self._under_way.pop(place, None)
 
     def _place(self, request: ChatRequest, role: str) -> tuple[Branch, asyncio.Future[GatewayTurn] | None]:
-        """The branch that a request goes on in, ready for sampling; or the answer that it was given before."""
+        """The branch that a request goes on in, ready for sampling; or the answer that it was given before.
+
+        Raises :class:`.chat_request.Refusal` for a new question where the session has had all of its answers.
+        """
         messages = request.messages
         known = [one for one in self._branches if one.role == role and one.tools_key == request.tools_key]
         shared = {id(one): one.shared_with(messages) for one in known}
@@ -192,6 +194,11 @@ class GatewaySession:
                 turn = one.entries[count] if count < len(one.entries) else None
                 if again is not None and not (isinstance(turn, GatewayTurn) and turn.read):
                     return one, again
+        most = self._limits.assistant_turns
+        if len(self._under_way) >= most:  # an answer that failed is none
+            self.at_limit = True
+            self._find(f"the agent asked for more than the {most} answers of a session")
+            raise Refusal(400, f"the session has had the {most} answers that it may have", code="turn_limit")
         best = max(reversed(known), key=lambda one: shared[id(one)], default=None)
         count = 0 if best is None else shared[id(best)]
         if best is not None and count == len(best.entries) and (id(best), count) not in self._under_way:
@@ -262,10 +269,9 @@ class GatewaySession:
                 raise Refusal(400, str(error), code="template") from error
         branch.entries += following
 
-    async def _sample(self, branch: Branch, request: ChatRequest) -> GatewayTurn:
+    async def _sample(self, branch: Branch, request: ChatRequest, number: int) -> GatewayTurn:
         """Ask the engine, and add its answer to the branch."""
-        gateway, number = self._gateway, self._asked
-        self._asked += 1
+        gateway = self._gateway
         if request.temperature is not None and request.temperature != gateway.temperature:
             self._find(
                 f"the client asks for temperature {request.temperature}, and gets {gateway.temperature}, the gateway's"
@@ -287,7 +293,7 @@ class GatewaySession:
     ) -> tuple[Completion, ChatAnswer, tuple[int, ...]]:
         gateway, codec = self._gateway, self._gateway.codec
         assert codec is not None
-        room = gateway.conditions.limits.room(len(branch.line.prompt_ids), len(branch.line))[0]
+        room = self._limits.room(len(branch.line.prompt_ids), len(branch.line))[0]
         bounds = [bound for bound in (room, request.max_tokens) if bound is not None]
         if min(bounds, default=1) < 1:
             raise Refusal(400, "the conversation leaves no room for an answer", code="context_length_exceeded")
@@ -391,10 +397,19 @@ class GatewaySession:
         ``answer`` is what the agent returned in the end, where it says more than the last message. ``masked`` is why
         the session must not be trained on, such as an agent that died.
         """
-        if self._finished is not None:
-            return self._finished
+        if self._closing is None:  # the gateway's watch over unused sessions may close it at the same time
+            self._closing = asyncio.ensure_future(self._close(answer, masked))
+        return await asyncio.shield(self._closing)
+
+    async def _close(self, answer: str | None, masked: str | None) -> GatewayTrajectory:
         await asyncio.gather(*self._under_way.values(), return_exceptions=True)
-        self.log.close()
+        try:
+            return self._come_to(answer, masked)
+        finally:
+            self.log.close()
+
+    def _come_to(self, answer: str | None, masked: str | None) -> GatewayTrajectory:
+        """The trajectory. The log is still open: a goal may hear what the agent said in the end."""
         turns = self.turns
         said: list[Any] = [turn.completion for turn in turns]
         if answer is not None and (not turns or turns[-1].message.text.strip() != answer.strip()):

@@ -167,12 +167,13 @@ class Hardening:
         while changed:
             after = [Compared.of_task(changed.get(task.id, task)) for task in tasks]
             gone: dict[str, Rejected] = {}
+            origins = {made.id: origin for origin, made in changed.items()}
             for task, said in zip(tasks, compared(after), strict=True):
                 if said is not None and task.id not in alike:
                     # Of two that are alike the later one is told; the changed one of them is what goes.
-                    other = str(said.evidence.get("task", "")).partition("+")[0]
+                    other = origins.get(str(said.evidence.get("task", "")))
                     goes = task.id if task.id in changed else other
-                    if goes in changed:
+                    if goes is not None:
                         gone.setdefault(goes, said)
             shared = _splits(after)
             for task, one in zip(tasks, after, strict=True):

@@ -324,3 +324,26 @@ def test_other_states_are_compared_path_by_path() -> None:
     assert found.credit == 0.0
     assert compare(before, {}, {}).right == 2
     assert compare(None, {"a": 1}, {"a": 1.0}).equal
+
+
+@cw.row("rooms", prefix="R")
+class Room:
+    """A room that is heated."""
+
+    id: str
+    degrees: float
+    lit: Any = False
+
+
+def test_one_point_nought_is_one_and_true_is_not() -> None:
+    """As in states that are not of rows: what an agent wrote as 21 may be 21.0 in the reference."""
+
+    def left(degrees: float, lit: Any = False) -> cw.World:
+        state = cw.World(Base([Room("R00001", 18.5)], now=NOW, kinds=[Room]))
+        state.update(state.need(Room, "R00001"), degrees=degrees, lit=lit)
+        state.put(Room(state.new_id(Room), degrees))
+        return state
+
+    assert compared(left(21.0), left(21)) == Comparison(right=2)
+    assert not compared(left(21.0), left(21.5))
+    assert not compared(left(21, lit=True), left(21, lit=1))

@@ -9,14 +9,31 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from scripted_engine import SCRIPT, TASK, TEMPLATE, TOOLS, ByteTokenizer, ScriptedEngine, agent, ask, block, codec
+from scripted_engine import (
+    SCRIPT,
+    TASK,
+    TEMPLATE,
+    TOOLS,
+    ByteTokenizer,
+    ScriptedEngine,
+    Till,
+    agent,
+    ask,
+    block,
+    codec,
+    enter,
+)
 
 import callwright as cw
+from callwright.environments import FunctionEnvironment
+from callwright.environments.functions import FunctionSession
+from callwright.environments.goals import Comparison
 from callwright.episodes import ChatCodec, EngineOutput, Gateway, TokenEpisode
 from callwright.episodes.gateway.anthropic_protocol import read_messages_request
 from callwright.episodes.gateway.chat_request import Refusal, read_request
 from callwright.episodes.gateway.responses_protocol import read_responses_request
 from callwright.episodes.gateway.session import GatewaySession, GatewayTrajectory
+from callwright.walk.components.goal_reached import GoalReached
 from callwright.walk.limits import TurnLimits
 
 openai = pytest.importorskip("openai", reason="needs OpenAI's client: pip install 'callwright[openai]'")
@@ -130,6 +147,31 @@ def test_a_request_that_is_repeated_gets_the_same_answer_once() -> None:
     assert len(engine.asked) == 1
     assert made.sampled == len(SCRIPT[0]) + 1
     assert any("repeats an earlier one" in one for one in made.findings)
+
+
+def test_the_last_answer_of_a_session_may_be_asked_for_again_and_no_other_is_given() -> None:
+    """As clients do whose connection broke; and what is asked at the same time is counted, too."""
+    codes: list[str] = []
+
+    async def use(session: GatewaySession, client: Any) -> None:
+        async def ask(query: str) -> str | None:
+            try:
+                answer = await client.chat.completions.create(
+                    model="m", messages=[{"role": "user", "content": query}], tools=TOOLS
+                )
+            except openai.BadRequestError as error:
+                codes.append(str(error.code))
+                return None
+            return str(answer.id)
+
+        first, other = await asyncio.gather(ask(TASK.query), ask("Something else?"))
+        assert sum(one is not None for one in (first, other)) == 1
+        assert [await ask(TASK.query), await ask("Something else?")] == [first, other]
+
+    conditions = cw.Conditions(limits=TurnLimits(assistant_turns=1))
+    made = run(ScriptedEngine(SCRIPT), use, conditions=conditions)
+    assert codes == ["turn_limit"] * 2
+    assert len(made.attempt.turns) == 1
 
 
 def test_an_answer_that_was_read_is_sampled_anew_if_it_is_asked_for_again() -> None:
@@ -355,7 +397,8 @@ def test_an_engine_that_fails_is_the_machinerys_fault_and_may_be_asked_again() -
             await ask(client, HI)
         assert (await ask(client, HI))["tool_calls"]
 
-    assert run(Failing(SCRIPT), use).without_loss == 0
+    conditions = cw.Conditions(limits=TurnLimits(assistant_turns=1))  # of which what failed is none
+    assert run(Failing([*SCRIPT[:1]] * 2), use, conditions=conditions).without_loss == 0
 
 
 def test_many_sessions_at_once_mix_nothing() -> None:
@@ -503,3 +546,75 @@ def test_the_other_protocols_refuse_the_same(option: str, value: Any) -> None:
     with pytest.raises(Refusal) as refused:
         read_messages_request({"model": "m", **said, option: value})
     assert refused.value.status == 400
+
+
+def test_a_session_that_is_being_closed_is_closed_once_and_answers_nothing_more() -> None:
+    """The gateway gives up sessions that nobody uses, while whoever opened one may close it, too."""
+    engine = ScriptedEngine(["First.", "Second."])
+    let_go = asyncio.Event()
+    codes: list[str] = []
+
+    async def use(session: GatewaySession, client: Any) -> None:
+        sample = engine.continue_one
+
+        async def held(asked: Any, **options: Any) -> EngineOutput:
+            await let_go.wait()
+            output: EngineOutput = await sample(asked, **options)
+            return output
+
+        vars(engine)["continue_one"] = held
+        asked = asyncio.ensure_future(ask(client, HI))
+        while not session._under_way:
+            await asyncio.sleep(0)
+        closing = [asyncio.ensure_future(session.finish()) for _ in range(2)]
+        await asyncio.sleep(0)
+        late = asyncio.ensure_future(ask(client, [{"role": "user", "content": "Anything else?"}]))
+        while not (late.done() or len(session._under_way) > 1):
+            await asyncio.sleep(0)
+        let_go.set()
+        await asked
+        try:
+            await late
+        except openai.APIStatusError as error:
+            codes.append(str(error.code))
+        first, second = [await one for one in closing]
+        assert first is second
+        assert len(first.attempt.turns) == 1
+
+    run(engine, use)
+    assert codes == ["session_finished"]
+
+
+class HearingTill(FunctionEnvironment):
+    """A till whose goal hears how many entries the agent says that there are."""
+
+    def open(self, scenario: str = "", seed: int = 0) -> HearingSession:
+        return HearingSession(self, Till(scenario, seed))
+
+
+class HearingSession(FunctionSession):
+    """Its session."""
+
+    def check_answer(self, goal: Any, answer: str) -> Comparison:
+        said = f"There are {len(self.state.entries)}."
+        return Comparison(int(answer == said), int(answer != said))
+
+
+@pytest.mark.parametrize(("words", "reached"), [("There are 2.", 1.0), ("There are 3.", 0.0)])
+def test_a_goal_that_hears_the_agent_hears_it(words: str, reached: float) -> None:
+    till = HearingTill("till", [enter], state=Till)
+    task = cw.Task(
+        "t", "enter a and b, how many are there?", till.tools, cw.Answer(), till, facts={"goal": {"say": "it"}}
+    )
+
+    async def work() -> GatewayTrajectory:
+        script = [f"<think>\nBoth.\n</think>\n\n{block('a', 'b')}", f"<think>\nDone.\n</think>\n\n{words}"]
+        async with Gateway(ScriptedEngine(script)).serve() as gateway:
+            session = gateway.open(task)
+            async with client_of(session.url) as client:
+                await agent(session, client)
+                return await session.finish()
+
+    made = asyncio.run(asyncio.wait_for(work(), 30))
+    recipe = cw.RewardRecipe("reached", (cw.Term(GoalReached()),))
+    assert recipe.score_attempt(made.attempt).total == reached

@@ -23,6 +23,7 @@ from callwright_plugins.synthesis.blueprints.blueprint import Blueprint
 from callwright_plugins.synthesis.blueprints.knowledge import Knowledge, known
 from callwright_plugins.synthesis.dialogue.conversation import converse
 from callwright_plugins.synthesis.gates import gate
+from callwright_plugins.synthesis.gates.comparing import Compared, compared
 from callwright_plugins.synthesis.grounded import Grounded
 from callwright_plugins.synthesis.hardening.changes import CHANGES, Changing
 from callwright_plugins.synthesis.hardening.rounds import HARDENED, Hardening
@@ -142,6 +143,19 @@ def test_a_harder_task_that_calls_what_is_held_out_is_taken_back(tasks: list[cw.
     found = work.run([learnt, held], measured, 1, solver(lambda task: 1.0))
     assert found.tasks == {}
     assert [(one.rejected.stage, one.change) for one in found.refused] == [("splits", "step")]
+
+
+def test_a_harder_task_that_is_nearly_a_later_one_is_taken_back_also_if_it_was_hardened_before(
+    tasks: list[cw.Task], knowledge: Any
+) -> None:
+    learnt = [evolve(task, id=f"{task.id}+step") for task in tasks]
+    first, _ = hardened(learnt, knowledge, lambda task: 1.0, changes=["step"])
+    pairs = [(task, evolve(first.tasks[task.id], id="later")) for task in learnt if task.id in first.tasks]
+    easy, later = next(pair for pair in pairs if compared([*map(Compared.of_task, pair)]) == [None, None])
+    work = Hardening(default_registry(), knowledge, changes=["step"])
+    found = work.run([easy, later], {easy.id: Difficulty(1, 1)}, 1, solver(lambda task: 1.0))
+    assert found.tasks == {}
+    assert [(one.task, one.rejected.stage) for one in found.refused] == [(easy.id, "duplicates")]
 
 
 @pytest.mark.parametrize("change", CHANGES)
