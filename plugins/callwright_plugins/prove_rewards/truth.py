@@ -8,6 +8,7 @@ from typing import Any, Final
 from attrs import field, frozen
 
 from callwright.environments.hazards.policy import Hazards
+from callwright.episodes.logs.unstated import abstain_without_calls
 from callwright.errors import DataError
 from callwright.language.program import Program, plain, revive
 from callwright.walk.execution import execute
@@ -81,6 +82,7 @@ def _read(task: Task) -> Truth:
         return from_program(task, task.program)
     if task.answer.is_no_call:
         return Truth((), (), frozenset())
+    abstain_without_calls(task)
     raise DataError(f"task {task.id!r} has neither a reference program nor the fact 'steps'")
 
 

@@ -195,6 +195,14 @@ def test_tasks_that_hold_are_said_to_hold(file: Path) -> None:
     assert (done.exit_code, done.stdout.startswith("40 of 40 tasks hold")) == (0, True), done.output
 
 
+def test_a_file_without_tasks_is_not_told_as_one_that_holds(file: Path, tmp_path: Path) -> None:
+    empty = tmp_path / "none.jsonl"
+    empty.write_text(file.read_text(encoding="utf-8").splitlines(keepends=True)[0], encoding="utf-8")
+    done = run("tasks", "check", empty)
+    assert done.exit_code == 2
+    assert "none.jsonl holds no tasks" in f"{done.stderr}{done.exception}"
+
+
 def test_tasks_that_do_not_hold_are_named(file: Path, tmp_path: Path) -> None:
     head, *rows = file.read_text().splitlines()
     task = json.loads(rows[3])

@@ -1,13 +1,14 @@
-"""What a log does not state: which answer would have been right, and which tools were offered. Nobody guesses it."""
+"""What a log does not state: what would have been right, and which tools were offered. Nobody guesses it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NoReturn
 
+from callwright.episodes.logs.world import UnknownWorld
 from callwright.errors import Abstention
 from callwright.tools.spec import ToolSpec
-from callwright.walk.tasks import Answer
+from callwright.walk.tasks import Answer, Task
 
 
 class UnstatedAnswer(Answer):
@@ -48,6 +49,16 @@ class UnstatedAnswer(Answer):
 
 def _unstated() -> Abstention:
     return Abstention("the log does not say what would have been right: give its task, or a truth")
+
+
+def abstain_without_calls(task: Task) -> None:
+    """Raise :class:`callwright.errors.Abstention` for the task of a log whose truth states an answer and no calls.
+
+    For rewards that need the calls that were due. A task of a corpus that has none is a mistake of whoever chose the
+    reward for it; a log is one of many, and what it does not say masks it.
+    """
+    if isinstance(task.environment, UnknownWorld):
+        raise Abstention("the log does not say which calls were due: state them in its truth, by 'calls'")
 
 
 class UnstatedTools(Mapping[str, ToolSpec]):
