@@ -53,6 +53,7 @@ def probe(
     something are left out, unless the command keeps the server to {workspace} or --yes is given.
     """
     from callwright_plugins.mcp_servers.connecting.connection import Target
+    from callwright_plugins.mcp_servers.connecting.workspace import refuse_misspelt
     from callwright_plugins.mcp_servers.probing.probe import probe as look
     from callwright_plugins.mcp_servers.probing.probe import read_calls
 
@@ -68,6 +69,7 @@ def probe(
             raise UsageError("a URL stands alone; there is no process to give words or variables to")
         target = Target(url=words[0], legacy=legacy)
     else:
+        refuse_misspelt([*words, *env.values()])
         target = Target(tuple(words), env=env, legacy=legacy)
         if not as_json:
             click.echo("The server runs in scratch folders, which are deleted afterwards.", err=True)
