@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from callwright.commands.bars import reporter
 from callwright.commands.options import check_words
 from callwright.commands.safe_text import visible
 from callwright.errors import UsageError
@@ -74,14 +75,16 @@ def probe(
         if not as_json:
             click.echo("The server runs in scratch folders, which are deleted afterwards.", err=True)
     script = read_calls(read_jsonl(Path(calls)), calls) if calls else ()
-    report = look(
-        target,
-        script=script,
-        anything=yes,
-        template=Path(template) if template else None,
-        seed=seed,
-        time_limit=time_limit,
-    )
+    with reporter() as bars:  # servers that are slow to start take minutes
+        report = look(
+            target,
+            script=script,
+            anything=yes,
+            template=Path(template) if template else None,
+            seed=seed,
+            time_limit=time_limit,
+            reporter=bars,
+        )
     click.echo(json.dumps(report.as_json(), indent=2) if as_json else visible(_drawn(report)))
 
 
