@@ -173,8 +173,8 @@ class FinalState(RewardComponent):
 def _reference(task: Task) -> Program:
     if task.program is not None:
         return task.program
+    abstain_without_calls(task)
     if not task.answer.is_no_call:
-        abstain_without_calls(task)
         raise DataError(f"task {task.id!r} has neither a goal nor a reference program, so its final state is not known")
     return Program()
 

@@ -80,9 +80,9 @@ def _read(task: Task) -> Truth:
         return from_steps(task.id, steps)
     if task.program is not None:
         return from_program(task, task.program)
+    abstain_without_calls(task)
     if task.answer.is_no_call:
         return Truth((), (), frozenset())
-    abstain_without_calls(task)
     raise DataError(f"task {task.id!r} has neither a reference program nor the fact 'steps'")
 
 

@@ -66,9 +66,9 @@ def source_of(task: Task) -> str | Program:
         return text
     if task.program is not None:
         return task.program
+    abstain_without_calls(task)
     if task.answer.is_no_call:
         return Program()
-    abstain_without_calls(task)
     raise BadGroundTruth(task.id, "the task has neither a reference program nor the fact 'ground_truth'", "")
 
 

@@ -57,6 +57,22 @@ def test_a_log_whose_truth_states_no_calls_is_masked_by_rewards_that_need_them(r
     assert "does not say which calls were due" in (reward.masked or "")
 
 
+def test_what_a_truth_leaves_out_is_named_by_the_reward_that_needs_it() -> None:
+    masked = {
+        recipe: cw.score_messages(conversation(), TOOLS, truth, recipe, failed="^Error").masked or ""
+        for recipe, truth in (("tier", DUE), ("toolrl", None), ("prove", None))
+    }
+    assert "which answer would have been right" in masked["tier"]
+    assert all("which calls were due" in masked[one] for one in ("toolrl", "prove")), masked
+
+
+@pytest.mark.parametrize("key", ["parameters", "args", "argument"])
+def test_arguments_of_a_truth_under_another_name_are_not_none(key: str) -> None:
+    """ToolRL's own rows say ``parameters``; right calls of a log were held against calls without arguments."""
+    with pytest.raises(cw.errors.DataError, match=f"call 0 of a truth has its arguments under 'arguments', .* '{key}'"):
+        cw.score_messages(conversation(), TOOLS, [{"name": "add", key: {"a": 1, "b": 2}}], "toolrl")
+
+
 def test_a_task_of_a_corpus_without_calls_is_still_an_error_of_whoever_chose_the_reward() -> None:
     world = cw.environment("toolworld-mini-v1")
     task = cw.Task("mine", "", world.tools, cw.Answer(("USA",)), world)
