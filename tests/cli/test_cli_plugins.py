@@ -50,6 +50,17 @@ def test_show_a_component_with_its_options(invoke: Invoke) -> None:
     assert found["kind"] == "corpus"
 
 
+def test_show_says_where_a_component_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "corner_shop.py").write_text(
+        "import callwright as cw\n\n\ndef shop():\n    return cw.environment('shop', tools=[])\n\n\n"
+        "@cw.hookimpl\ndef callwright_environments():\n    yield cw.Lazy('shop', shop, summary='a shop')\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    app = App(registry=load_plugins(extra={"corner": importlib.import_module("corner_shop")}, entry_points=False))
+    shown = CliRunner().invoke(root_command, ["plugins", "show", "shop"], obj=app, catch_exceptions=False)
+    assert "of the plugin corner, corner_shop:shop\n" in shown.stdout
+
+
 def test_show_something_unknown(invoke: Invoke) -> None:
     result = invoke("plugins", "show", "noisy-golt")
     assert result.exit_code == 2

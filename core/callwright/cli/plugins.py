@@ -6,7 +6,7 @@ import inspect
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -156,6 +156,13 @@ def _row(registry: Registry, info: PluginInfo) -> dict[str, Any]:
     return {**asdict(info), "hooks": list(info.hooks), "components": components, "events": events}
 
 
+def _place_of(target: Callable[..., Any]) -> str:
+    """Where what makes a component was defined, as a dotted target says it; a repr has an address."""
+    if inspect.isroutine(target) or inspect.isclass(target):
+        return f"{target.__module__}:{target.__qualname__}"
+    return f"an object of {type(target).__module__}:{type(target).__qualname__}"
+
+
 def _component(registry: Registry, kind: str, lazy: Lazy) -> dict[str, Any]:
     row: dict[str, Any] = {
         "kind": kind,
@@ -163,7 +170,7 @@ def _component(registry: Registry, kind: str, lazy: Lazy) -> dict[str, Any]:
         "plugin": lazy.plugin,
         "summary": lazy.summary,
         "extra": lazy.extra,
-        "target": lazy.target if isinstance(lazy.target, str) else repr(lazy.target),
+        "target": lazy.target if isinstance(lazy.target, str) else _place_of(lazy.target),
         "options": None,
         "option_details": [],
         "capabilities": {},

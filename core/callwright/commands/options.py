@@ -41,6 +41,10 @@ class Finite(click.FloatRange):
             self.fail(f"{value} is no finite number.", param, ctx)
         return found
 
+    def _describe_range(self) -> str:
+        # click writes the upper bound where there is no lower one, so that no bounds at all are "x<=None" in a help.
+        return super()._describe_range() if (self.min, self.max) != (None, None) else ""
+
 
 class _Name(_TextType):
     """A text of which some values are known. Whether there is such a thing is said by whoever looks it up."""

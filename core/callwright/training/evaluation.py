@@ -21,6 +21,7 @@ from callwright.episodes.sampling import (
     role_of,
 )
 from callwright.errors import UsageError
+from callwright.language.shortening import shortened
 from callwright.statistics.shares import wilson as wilson
 from callwright.training.summary import summarise as summarise
 from callwright.training.verdicts import Verdict as Verdict
@@ -67,7 +68,10 @@ def evaluate(
     up to ``retries`` times. What is sampled for a task hangs on ``seed`` and the task, whatever ``batch`` it is in; for
     how a sampler that waits for a server is asked see :func:`evaluated`. ``shots`` worked examples stand in every
     prompt (see :func:`callwright.walk.prompt.draw_shots`, which says what it raises).
+
+    Raises :class:`callwright.UsageError` for what is no sampler, such as the name of one.
     """
+    _check_sampler(sampler)
     plan = Plan(
         temperature=temperature, seed=seed, batch=batch, shots=shots, limits=limits, retries=retries, samples=samples
     )
@@ -80,6 +84,16 @@ def evaluate(
         if on_batch is not None:
             on_batch(len(verdicts))
     return verdicts
+
+
+def _check_sampler(given: object) -> None:
+    if isinstance(given, str):
+        raise UsageError(f"a sampler is given as an object, not by its name: callwright.sampler({given!r}, …)")
+    if not isinstance(given, Sampler):
+        raise UsageError(
+            f"a sampler is an object with a 'name' and a method sample(requests, *, n, seed, temperature), which "
+            f"{shortened(repr(given), 80)} is not (docs/write-a-sampler.md)"
+        )
 
 
 @frozen(kw_only=True)

@@ -11,6 +11,7 @@ from attrs import evolve, field, frozen
 
 from callwright.capability import Closes, SetsUp, has
 from callwright.errors import UnknownName, UsageError
+from callwright.language.shortening import shortened
 from callwright.pickling import fields_of
 from callwright.plugins import Registry, default_registry
 from callwright.walk.attempt import Attempt
@@ -54,6 +55,8 @@ class Term:
 
     ``requires`` names terms of the same recipe, written before this one: if one of them is below its maximum, this term
     scores its minimum without being computed.
+
+    Raises :class:`callwright.UsageError` for what is no component: a function, a class that was not made an object of.
     """
 
     component: RewardComponent
@@ -62,6 +65,13 @@ class Term:
     name: str = ""
 
     def __attrs_post_init__(self) -> None:
+        if not isinstance(self.component, RewardComponent):
+            given: object = self.component
+            meant = f"; an object of it is {given.__name__}(…)" if isinstance(given, type) else ""
+            raise UsageError(
+                f"a term of a reward is a callwright.RewardComponent, not {shortened(repr(given), 80)}{meant} "
+                "(docs/write-a-reward.md)"
+            )
         if not self.name:
             object.__setattr__(self, "name", self.component.name or type(self.component).__name__.lower())
 

@@ -95,6 +95,9 @@ class Task:
 
     ``opening`` is what happened before the episode begins. ``appear`` names tools that are there only from a turn of
     the user on, numbered from 0 (the query): until then they are not offered, and a call of one is an unknown tool.
+
+    Raises :class:`callwright.UsageError` for tools, an answer or a program of another kind: where they are used, a
+    reward would be blamed for them.
     """
 
     id: str
@@ -119,6 +122,22 @@ class Task:
     instances: tuple[Instance, ...] = field(default=(), repr=False)
     opening: Opening | None = field(default=None, repr=False)
     appear: Mapping[str, int] = field(factory=dict, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        answer: object = self.answer
+        program: object = self.program
+        if not isinstance(answer, Answer):
+            values = shortened(repr(answer if isinstance(answer, tuple) else (answer,)), 80)
+            raise UsageError(f"the answer of task {self.id!r} is a callwright.Answer: callwright.Answer({values})")
+        if program is not None and not isinstance(program, Program):
+            raise UsageError(
+                f"the program of task {self.id!r} is a callwright.Program, not {shortened(repr(program), 80)}"
+            )
+        if type(self.tools) is not dict and not isinstance(self.tools, Mapping):
+            raise UsageError(
+                f"the tools of task {self.id!r} are a mapping of names to specifications, such as environment.tools, "
+                f"not {shortened(repr(self.tools), 80)}"
+            )
 
     @property
     def offered(self) -> dict[str, ToolSpec]:

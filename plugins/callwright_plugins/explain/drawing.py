@@ -153,7 +153,8 @@ def _mismatches(walk: Walk, console: Console) -> None:
     found = walk.mismatches()
     if walk.attempt.program is None or not walk.attempt.program.calls:
         return
-    _heading(console, "Schema", "every call fits" if not found else f"{len(found)} mismatches")
+    count = "1 mismatch" if len(found) == 1 else f"{len(found)} mismatches"
+    _heading(console, "Schema", count if found else "every call fits")
     for mismatch in found:
         graded = "" if mismatch.kind != "value" else "  (not graded)"
         console.print(text(f"  ✗ {mismatch.kind}: {mismatch}{graded}", "red" if not graded else "yellow"))

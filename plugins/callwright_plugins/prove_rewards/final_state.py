@@ -11,6 +11,7 @@ from attrs import field, frozen
 from callwright.environments.goals import Comparison, Goal, compare
 from callwright.environments.hazards.policy import Hazards
 from callwright.environments.living.policy import ClockPolicy
+from callwright.episodes.logs.unstated import abstain_without_calls
 from callwright.errors import Abstention, DataError, InfrastructureFailure
 from callwright.language.program import Program
 from callwright.walk.attempt import Attempt
@@ -174,6 +175,7 @@ class FinalState(RewardComponent):
 def _reference(task: Task) -> Program:
     if task.program is not None:
         return task.program
+    abstain_without_calls(task)
     if not task.answer.is_no_call:
         raise DataError(f"task {task.id!r} has neither a goal nor a reference program, so its final state is not known")
     return Program()

@@ -8,6 +8,7 @@ from typing import Any, Final
 from attrs import field, frozen
 
 from callwright.environments.hazards.policy import Hazards
+from callwright.episodes.logs.unstated import abstain_without_calls
 from callwright.errors import DataError
 from callwright.language.program import Program, plain, revive
 from callwright.walk.execution import execute
@@ -79,6 +80,7 @@ def _read(task: Task) -> Truth:
         return from_steps(task.id, steps)
     if task.program is not None:
         return from_program(task, task.program)
+    abstain_without_calls(task)
     if task.answer.is_no_call:
         return Truth((), (), frozenset())
     raise DataError(f"task {task.id!r} has neither a reference program nor the fact 'steps'")

@@ -196,10 +196,10 @@ def _starts_anew(server: Mapping[str, Any]) -> bool:
 
 def _need_tools(app: App, server: Mapping[str, Any]) -> None:
     """Raise :class:`callwright.UsageError` where no tool of a server may be called, which is known once they are
-    listed: probing takes half a minute.
+    listed: probing takes half a minute. Of those that may be, say which change what nobody throws away.
     """
     from callwright_plugins.synthesis.exploration.explored import WAYS_OUT
-    from callwright_plugins.synthesis.exploration.states import allowed_tools
+    from callwright_plugins.synthesis.exploration.states import allowed_tools, may_destroy
 
     environment = app.registry.create("environment", server["name"], **{k: v for k, v in server.items() if k != "name"})
     allowed, forbidden = allowed_tools(environment, allow_destructive=False)
@@ -208,6 +208,14 @@ def _need_tools(app: App, server: Mapping[str, Any]) -> None:
         raise UsageError(
             f"none of the {len(forbidden)} tools of the server may be called ({named}): they may destroy something, "
             f"and nothing says that this is gone with the session. {WAYS_OUT[0].upper()}{WAYS_OUT[1:]}"
+        )
+    writing = [] if may_destroy(environment) else [name for name in allowed if not environment.tools[name].read_only]
+    if writing:
+        named = ", ".join(writing[:8]) + (", …" if len(writing) > 8 else "")
+        say(
+            f"{named}: called, since they declare that they destroy nothing; but they change what the server keeps, "
+            "and nothing says that this is gone with the session. {workspace} in its command is a scratch folder, "
+            "--option 'hide=[…]' leaves tools out"
         )
 
 

@@ -174,6 +174,8 @@ def check(ctx: click.Context, file: Path, any_version: bool, trust: bool, as_jso
 
     app = ctx.ensure_object(App)
     tasks = read_tasks(file, any_version=any_version, trust=trust, registry=app.registry)
+    if not len(tasks):  # nothing that holds: most often a synthesis that rejected all it made
+        raise DataError(f"{file} holds no tasks")
     wrong: list[dict[str, str]] = []
     without = 0
     with reporter() as bars:

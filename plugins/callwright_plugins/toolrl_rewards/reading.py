@@ -215,7 +215,9 @@ def reading_of(attempt: Attempt, known: Mapping[str, RawCall]) -> Reading:
     last = _LAST
     if last is not None and last[0] is attempt:
         return last[1]
-    if attempt.parser.name == "toolrl" or type(attempt.task.facts.get(FACT)) is str:
+    # Of several turns the program of all of them counts, and in a log calls need not stand in texts at all.
+    of_text = attempt.parser.name == "toolrl" or (type(attempt.task.facts.get(FACT)) is str and not attempt.is_told)
+    if of_text and len(attempt.completions) == 1:
         reading = read_text(attempt.completion.text, known)
     else:
         reading = read_program(attempt)

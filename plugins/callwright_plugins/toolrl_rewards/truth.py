@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar
 
+from callwright.episodes.logs.unstated import abstain_without_calls
 from callwright.errors import DataError
 from callwright.language.program import NO_CALL, PREFIX, Call, Program, Reference, plain
 from callwright.language.shortening import shortened
@@ -57,12 +58,15 @@ class Truths(Generic[T]):
 
 
 def source_of(task: Task) -> str | Program:
-    """What a task says of its right calls. Raises :class:`BadGroundTruth` if it says nothing."""
+    """What a task says of its right calls. Raises :class:`BadGroundTruth` if it says nothing, and
+    :class:`callwright.errors.Abstention` if it is that of a log.
+    """
     text = task.facts.get(FACT)
     if isinstance(text, str):
         return text
     if task.program is not None:
         return task.program
+    abstain_without_calls(task)
     if task.answer.is_no_call:
         return Program()
     raise BadGroundTruth(task.id, "the task has neither a reference program nor the fact 'ground_truth'", "")

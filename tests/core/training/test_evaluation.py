@@ -312,3 +312,11 @@ def test_sessions_that_fail_are_tried_again_however_many_turns_there_are(
     verdicts = cw.evaluate(pipeline, tasks, cw.sampler("gold"), limits=limits, retries=retries)
     assert sum(verdict.masked for verdict in verdicts) == masked
     assert sum(verdict.answer for verdict in verdicts) == 4 - masked
+
+
+@pytest.mark.parametrize(
+    ("given", "said"), [("gold", "callwright.sampler\\('gold'"), (lambda one: ["x"], "sample\\(requests")]
+)
+def test_what_is_no_sampler_is_told_as_that(given: Any, said: str) -> None:
+    with pytest.raises(cw.UsageError, match=said):
+        cw.evaluate(cw.Pipeline("toolworld-mini-v1", "tier", "json"), [], given)

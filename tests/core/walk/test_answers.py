@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import callwright as cw
 from callwright.errors import UsageError
 from callwright.walk.answers import Tolerance, answers_match, first_difference, values_equal
 from callwright.walk.tasks import Answer
@@ -177,3 +178,21 @@ def test_lists_become_tuples_and_one_name_is_a_name() -> None:
     assert Answer((1,), open="arguments").open == ("arguments",)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="names members of its values"):
         Answer((1,), open=(1,))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"answer": 3}, r"callwright.Answer\(\(3,\)\)"),
+        ({"answer": [1, 2]}, r"callwright.Answer\(\(\[1, 2\],\)\)"),
+        ({"answer": (3,)}, r"callwright.Answer\(\(3,\)\)"),
+        ({"program": [cw.Call(0, "add", {})]}, "the program of task 'mine' is a callwright.Program"),
+        ({"tools": []}, "the tools of task 'mine' are a mapping"),
+    ],
+)
+def test_a_task_of_other_things_is_refused_where_it_is_made(changed: dict[str, Any], said: str) -> None:
+    """Rewards were told to have a bug, for an answer that was no Answer."""
+    world = cw.environment("toolworld-mini-v1")
+    whole: dict[str, Any] = {"tools": world.tools, "answer": Answer((3,)), "environment": world} | changed
+    with pytest.raises(UsageError, match=said):
+        cw.Task("mine", "a query", **whole)

@@ -359,3 +359,17 @@ def test_a_term_that_cannot_lose_shuts_nothing_behind_a_shut_gate(attempt: cw.At
     )
     for reward in (recipe(*terms).score_attempt(attempt), *recipe(*terms).score_attempts([attempt] * 3)):
         assert [weighted.closed for weighted in reward.scores.values()] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (lambda attempt: 1.0, "is a callwright.RewardComponent, not <function"),
+        (type("Half", (), {"name": "half"})(), "is a callwright.RewardComponent, not <"),
+        (type("Whole", (cw.RewardComponent,), {"name": "whole"}), r"an object of it is Whole\(…\)"),
+    ],
+)
+def test_what_is_no_component_is_told_where_it_is_given(given: Any, said: str) -> None:
+    """It ended as ``AttributeError: 'function' object has no attribute 'name'``."""
+    with pytest.raises(cw.UsageError, match=said):
+        cw.reward("tier").with_terms(given)

@@ -64,6 +64,11 @@ def test_where_points_are_lost(invoke: Invoke) -> None:
         assert part in output
 
 
+def test_one_mismatch_is_one(invoke: Invoke) -> None:
+    output = invoke("explain", *TASK, "--completion", body('{"0": {"add": {"a": 1, "b": "two"}}}')).stdout
+    assert "1 mismatch\n" in output
+
+
 def test_a_reference_to_nothing(invoke: Invoke) -> None:
     output = invoke("explain", *TASK, "--completion", body('{"0": {"double": {"x": "API_RESPONSE_7"}}}')).stdout
     assert "x: API_RESPONSE_7 names no earlier call" in output

@@ -34,6 +34,10 @@ def rows(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+def test_a_number_that_may_be_any_is_shown_without_bounds(run: Any) -> None:
+    assert "x<=None" not in run("import", "--help")[1]
+
+
 @pytest.fixture
 def truths(tmp_path: Path) -> Path:
     path = tmp_path / "truths.jsonl"

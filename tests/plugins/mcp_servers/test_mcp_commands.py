@@ -18,6 +18,7 @@ from click.testing import CliRunner, Result
 from callwright.cli.root import root as root_command
 from callwright.commands.app import App
 from callwright.errors import MissingExtra, UsageError
+from callwright.training.reporter import Reporter
 from callwright_plugins.mcp_servers import wire
 from callwright_plugins.mcp_servers.probing.probe import probe
 from callwright_plugins.mcp_servers.probing.report import Report
@@ -200,9 +201,9 @@ def test_probe(here: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     """As text and as JSON, of one probe."""
     made: list[tuple[Any, Report]] = []
 
-    def once(*target: Any, **options: Any) -> Report:
+    def once(*target: Any, reporter: Reporter, **options: Any) -> Report:
         if not made:
-            made.append(((target, options), probe(*target, **options)))
+            made.append(((target, options), probe(*target, reporter=reporter, **options)))
         assert made[0][0] == (target, options)
         return made[0][1]
 

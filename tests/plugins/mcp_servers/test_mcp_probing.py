@@ -36,6 +36,25 @@ def probed(servers: Path, *words: str, **options: Any) -> Report:
     return probe(target, time_limit=0.5, **options)
 
 
+class Heard:
+    """What a reporter was told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def start(self, stage: str, total: int, done: int = 0) -> None:
+        self.told.append(f"start {total - done}")
+
+    def advance(self, units: int = 1, **figures: float) -> None:
+        self.told.append("step")
+
+    def say(self, text: str) -> None:
+        """Nothing is to be said."""
+
+    def finish(self) -> None:
+        self.told.append("finish")
+
+
 def verdicts(report: Report) -> dict[str, str]:
     return {rung.isolation: rung.verdict for rung in report.rungs}
 
@@ -61,7 +80,9 @@ def test_a_server_that_leaks_even_between_processes(servers: Path, tmp_path: Pat
 
 
 def test_a_server_without_memory(servers: Path) -> None:
-    report = probed(servers, "readers", script=[])
+    heard = Heard()
+    report = probed(servers, "readers", script=[], reporter=heard)
+    assert heard.told == ["start 5", *["step"] * 5, "finish"]
     assert verdicts(report) == {"meta": "unknown", "process": "unknown"}
     assert report.recommended.startswith('isolation = "shared"')
 

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callwright.errors import DataError
+import callwright as cw
+from callwright.errors import DataError, UsageError
 from callwright_plugins.mcp_servers.connecting.contents import contents, difference
-from callwright_plugins.mcp_servers.connecting.workspace import Workspace
+from callwright_plugins.mcp_servers.connecting.workspace import Workspace, refuse_misspelt
 
 
 @pytest.fixture
@@ -143,3 +144,20 @@ def test_what_differs_is_told_by_file_and_table(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "x.db")) as base, base:
         base.execute("INSERT INTO guests (name, count) VALUES ('Di', 4)")
     assert difference(first, contents(tmp_path))["x.db"]["tables"]["guests"]["rows"] == [["Bo", 1], ["Di", 4]]
+
+
+@pytest.mark.parametrize(
+    "word", ["{worspace}/a.json", "{workspaces}", "{WORKSPACE}/a", "{work_space}", "--db={workpace}"]
+)
+def test_a_misspelt_placeholder_is_no_folder_of_that_name(word: str) -> None:
+    with pytest.raises(UsageError, match="stands for nothing"):
+        refuse_misspelt(["serve", word])
+    with pytest.raises(UsageError, match="stands for nothing"):
+        cw.environment("mcp", command=["no-such-program", word])
+
+
+@pytest.mark.parametrize(
+    "word", ["{workspace}/a", '{"workspaces": 1}', "${WORKSPACE}", "{port}", "{namespace}", "a{b}c"]
+)
+def test_other_words_in_braces_are_the_servers_own(word: str) -> None:
+    refuse_misspelt([word])

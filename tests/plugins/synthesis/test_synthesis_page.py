@@ -17,6 +17,7 @@ from callwright.cli.root import root
 from callwright.commands.app import App
 from callwright.errors import DataError
 from callwright_plugins.synthesis.blueprints.knowledge import known
+from callwright_plugins.synthesis.report.folders import read_manifest
 from callwright_plugins.synthesis.report.measuring import Measured, measure
 from callwright_plugins.synthesis.report.page import render, write_page
 from callwright_plugins.synthesis.report.picture import picture
@@ -184,6 +185,14 @@ def test_the_command_writes_it_and_refuses_other_folders(folder: Path, tmp_path:
         refused = CliRunner().invoke(root, ["synthesize", "report", str(other)], obj=App(), standalone_mode=False)
         assert isinstance(refused.exception, DataError)
         assert f"holds no finished synthesis: {why};" in str(refused.exception)
+
+
+def test_the_folder_around_a_synthesis_is_not_mistaken_for_it_without_a_word(folder: Path, tmp_path: Path) -> None:
+    around = tmp_path / "shop"
+    (around / "tasks").mkdir(parents=True)
+    (around / "tasks" / "manifest.json").write_bytes((folder / "manifest.json").read_bytes())
+    with pytest.raises(DataError, match=re.escape(f"Did you mean {around / 'tasks'}?")):
+        read_manifest(around)
 
 
 def test_columns_of_one_teacher_are_told_apart_by_their_folders(folder: Path, tmp_path: Path) -> None:

@@ -196,6 +196,42 @@ def test_tasks_that_hold_are_said_to_hold(file: Path) -> None:
     assert (done.exit_code, done.stdout.startswith("40 of 40 tasks hold")) == (0, True), done.output
 
 
+@pytest.mark.parametrize(
+    ("goal", "said"),
+    [
+        ({"chnaged": []}, "There is no part of a goal named 'chnaged'"),
+        ({"changed": [{"table": "acounts"}]}, "There is no table of the goal named 'acounts'"),
+        (5, "a goal must be an object"),
+    ],
+)
+def test_a_goal_that_nobody_can_read_is_named(tmp_path: Path, goal: Any, said: str) -> None:
+    bank = cw.environment("banking")
+    call = cw.Call(0, "list_accounts", {"customer_id": "C00001"})
+    stated = {"changed": [{"table": "accounts", "must": False}]}
+    known = bank.open("typical", seed=1).call(call.tool, dict(call.arguments)).value
+    tasks = [
+        cw.Task(
+            name, "", bank.tools, cw.Answer((known,)), bank, "typical", 1, split="s", depth=1,
+            program=cw.Program((call,)), facts={"goal": fact},
+        )
+        for name, fact in (("good", stated), ("bad", goal))
+    ]  # fmt: skip
+    path = tmp_path / "goals.jsonl"
+    cw.write_tasks(path, tasks)
+    done = run("tasks", "check", path)
+    assert done.exit_code == 1
+    assert "1 of 2 tasks hold" in done.stdout
+    assert f"goals.jsonl:3: bad: its goal cannot be read: {said}" in done.stdout
+
+
+def test_a_file_without_tasks_is_not_told_as_one_that_holds(file: Path, tmp_path: Path) -> None:
+    empty = tmp_path / "none.jsonl"
+    empty.write_text(file.read_text(encoding="utf-8").splitlines(keepends=True)[0], encoding="utf-8")
+    done = run("tasks", "check", empty)
+    assert done.exit_code == 2
+    assert "none.jsonl holds no tasks" in f"{done.stderr}{done.exception}"
+
+
 def test_tasks_that_do_not_hold_are_named(file: Path, tmp_path: Path) -> None:
     head, *rows = file.read_text().splitlines()
     task = json.loads(rows[3])

@@ -24,9 +24,9 @@ from callwright.episodes.logs.unstated import UNSTATED_ANSWER
 from callwright.errors import UsageError
 from callwright.language.messages import Message
 from callwright.language.native import NATIVE_FORM
-from callwright.language.parser import Parser
+from callwright.language.parser import DEFAULT_LIMITS, Parser
 from callwright.language.program import Call, Program
-from callwright.language.strict_json import kind
+from callwright.language.strict_json import decode, kind
 from callwright.walk.attempt import Attempt
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import DEFAULT_CONDITIONS, Conditions
@@ -114,13 +114,20 @@ class Log:
     # Live --------------------------------------------------------------------------------------------------------
 
     def call(
-        self, tool: str, arguments: Mapping[str, Any], *, call_id: str = "", turn: str = "", after: Iterable[str] = ()
+        self,
+        tool: str,
+        arguments: Mapping[str, Any] | str,
+        *,
+        call_id: str = "",
+        turn: str = "",
+        after: Iterable[str] = (),
     ) -> Outcome:
         """Execute a call in the session and record it. Whatever the model did wrong is an outcome, never an exception.
 
-        ``arguments`` that are no mapping, such as the list or the null that a model wrote, or a text that nobody could
-        read as JSON, never reach the world: the outcome says so, and a finding. Without messages such a call is a turn
-        that could not be read.
+        ``arguments`` may be the text of an object, as OpenAI's clients hand it on; an empty text is none. What
+        is no object, such as the list or the null that a model wrote, or a text that cannot be read as one, never
+        reaches the world: the outcome says so, and a finding. Without messages such a call is a turn that could not be
+        read.
 
         ``call_id`` is the id of the call in the model's message, ``after`` those of the calls before it in the same
         message that come here, too, and ``turn`` anything that tells one message of the model from another; without it
@@ -131,7 +138,13 @@ class Log:
         return self._run(ticket, tool, arguments, call_id, goes_on)
 
     async def acall(
-        self, tool: str, arguments: Mapping[str, Any], *, call_id: str = "", turn: str = "", after: Iterable[str] = ()
+        self,
+        tool: str,
+        arguments: Mapping[str, Any] | str,
+        *,
+        call_id: str = "",
+        turn: str = "",
+        after: Iterable[str] = (),
     ) -> Outcome:
         """As :meth:`call`, in a thread: the event loop goes on. The place in the line is taken at once."""
         import asyncio  # whoever awaits has it; for a command that only reads logs it is a twentieth of its start
@@ -183,7 +196,7 @@ class Log:
         self._turn = turn or None
         return goes_on, self._line.join(after)
 
-    def _run(self, ticket: Ticket, tool: str, arguments: Mapping[str, Any], call_id: str, goes_on: bool) -> Outcome:
+    def _run(self, ticket: Ticket, tool: str, given: Mapping[str, Any] | str, call_id: str, goes_on: bool) -> Outcome:
         with self._line.inside(ticket, call_id) as stands:
             if not stands:  # its coroutine was cancelled: nobody waits for the outcome
                 return Outcome("unknown", None, "cancelled", "the call was cancelled before it ran")
@@ -192,6 +205,7 @@ class Log:
                 self._findings.append(
                     f"{tool} ran before {waited}, which was written before it and did not come in time"
                 )
+            arguments = _read(given)
             if not isinstance(arguments, Mapping):
                 written = kind(arguments)
                 self._findings.append(f"{tool} was asked with {written} in place of an object, and did not run")
@@ -325,3 +339,11 @@ def _task_of(given: Any, scenario: str, seed: int) -> Task:
     if not isinstance(given, Environment):
         raise UsageError(f"a log is of a task or an environment, not of {given!r:.60}")
     return Task("log", "", given.tools, UNSTATED_ANSWER, given, scenario=scenario, seed=seed)
+
+
+def _read(arguments: Mapping[str, Any] | str) -> Mapping[str, Any] | str:
+    """The arguments of a call; a text stays one where no object is written in it."""
+    if not isinstance(arguments, str):
+        return arguments
+    read = decode(arguments, 0, DEFAULT_LIMITS.nesting) if arguments.strip() else {}
+    return read if isinstance(read, Mapping) else arguments

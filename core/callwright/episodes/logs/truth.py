@@ -16,6 +16,8 @@ from callwright.walk.tasks import Answer, Task
 #: The calls that were due, the answer, both, or a text in ToolRL's form.
 Truth: TypeAlias = Answer | Program | Sequence[Any] | Mapping[str, Any] | str
 _KEYS: Final = ("answer", "calls")
+#: What the object of a call may hold, its arguments left out.
+_OF_CALL: Final = ("name", "tool", "id", "type", "index", "call_id", "status")
 
 
 def with_truth(task: Task, truth: Truth | None) -> Task:
@@ -66,4 +68,7 @@ def _call(number: int, given: Any) -> Call:
         arguments = arguments_of(arguments)
     if not isinstance(name, str) or not isinstance(arguments, Mapping):
         raise DataError(f"call {number} of a truth is no object with a 'name' and 'arguments': {given!r:.80}")
+    other = next((key for key in held if key not in _OF_CALL), None)
+    if other is not None and "arguments" not in held:  # else a call without arguments would be what was due
+        raise DataError(f"call {number} of a truth has its arguments under 'arguments', not under {other!r:.40}")
     return Call(number, name, dict(arguments))

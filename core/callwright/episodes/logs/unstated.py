@@ -1,13 +1,14 @@
-"""What a log does not state: which answer would have been right, and which tools were offered. Nobody guesses it."""
+"""What a log does not state: what would have been right, and which tools were offered. Nobody guesses it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NoReturn
 
+from callwright.episodes.logs.world import UnknownWorld
 from callwright.errors import Abstention
 from callwright.tools.spec import ToolSpec
-from callwright.walk.tasks import Answer
+from callwright.walk.tasks import Answer, Task
 
 
 class UnstatedAnswer(Answer):
@@ -47,7 +48,21 @@ class UnstatedAnswer(Answer):
 
 
 def _unstated() -> Abstention:
-    return Abstention("the log does not say what would have been right: give its task, or a truth")
+    return Abstention(
+        "the log does not say which answer would have been right: give its task, or a truth that has it under 'answer'"
+    )
+
+
+def abstain_without_calls(task: Task) -> None:
+    """Raise :class:`callwright.errors.Abstention` for the task of a log that does not state which calls were due.
+
+    For rewards that need them. A task of a corpus that has none is a mistake of whoever chose the reward for it; a log
+    is one of many, and what it does not say masks it.
+    """
+    if isinstance(task.answer, UnstatedAnswer) or (isinstance(task.environment, UnknownWorld) and task.answer.values):
+        raise Abstention(
+            "the log does not say which calls were due: give its task, or a truth that has them under 'calls'"
+        )
 
 
 class UnstatedTools(Mapping[str, ToolSpec]):

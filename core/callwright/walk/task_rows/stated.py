@@ -119,7 +119,7 @@ def make(one: Stated, registry: Registry, *, trust: bool = False) -> Environment
         for reach in reaches([one], registry):
             raise UsageError(
                 f"the environment {one} {reach.what}. A file of tasks does not get to do so: if that is meant, trust "
-                "the file (trust = true)"
+                "the file (--trust of a command, trust = true of a corpus)"
             )
     made: Environment = registry.create("environment", one.name, **options)
     return made

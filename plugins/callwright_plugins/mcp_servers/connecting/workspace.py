@@ -6,9 +6,11 @@ have the same answers in every process.
 
 from __future__ import annotations
 
+import difflib
 import fnmatch
 import hashlib
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -18,10 +20,11 @@ from typing import Any, Final
 
 from attrs import define
 
-from callwright.errors import DataError
+from callwright.errors import DataError, UsageError
 
 #: Stands for the workspace in the command, its environment variables and its working folder.
 PLACEHOLDER: Final = "{workspace}"
+_NAMED: Final = re.compile(r"(?<!\$)\{([A-Za-z_ -]{5,20})\}")
 _CHUNK: Final = 1 << 20
 
 
@@ -156,3 +159,15 @@ def _permit(folder: Path) -> None:
 def mentions_workspace(words: Sequence[str]) -> bool:
     """Whether any of these words holds the placeholder."""
     return any(PLACEHOLDER in word for word in words)
+
+
+def refuse_misspelt(words: Sequence[str]) -> None:
+    """Raise :class:`callwright.UsageError` for a word that nearly holds the placeholder: with ``{worspace}`` a server
+    would work in a folder of that name, which nobody throws away.
+    """
+    for word in words:
+        for name in _NAMED.findall(word):
+            if f"{{{name}}}" != PLACEHOLDER and difflib.get_close_matches(
+                name.lower(), [PLACEHOLDER[1:-1]], cutoff=0.75
+            ):
+                raise UsageError(f"{{{name}}} in {word!r:.80} stands for nothing. Did you mean {PLACEHOLDER}?")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from callwright.commands.bars import reporter
 from callwright.commands.options import check_words
 from callwright.commands.safe_text import visible
 from callwright.errors import UsageError
@@ -53,6 +54,7 @@ def probe(
     something are left out, unless the command keeps the server to {workspace} or --yes is given.
     """
     from callwright_plugins.mcp_servers.connecting.connection import Target
+    from callwright_plugins.mcp_servers.connecting.workspace import refuse_misspelt
     from callwright_plugins.mcp_servers.probing.probe import probe as look
     from callwright_plugins.mcp_servers.probing.probe import read_calls
 
@@ -68,18 +70,21 @@ def probe(
             raise UsageError("a URL stands alone; there is no process to give words or variables to")
         target = Target(url=words[0], legacy=legacy)
     else:
+        refuse_misspelt([*words, *env.values()])
         target = Target(tuple(words), env=env, legacy=legacy)
         if not as_json:
             click.echo("The server runs in scratch folders, which are deleted afterwards.", err=True)
     script = read_calls(read_jsonl(Path(calls)), calls) if calls else ()
-    report = look(
-        target,
-        script=script,
-        anything=yes,
-        template=Path(template) if template else None,
-        seed=seed,
-        time_limit=time_limit,
-    )
+    with reporter() as bars:  # servers that are slow to start take minutes
+        report = look(
+            target,
+            script=script,
+            anything=yes,
+            template=Path(template) if template else None,
+            seed=seed,
+            time_limit=time_limit,
+            reporter=bars,
+        )
     click.echo(json.dumps(report.as_json(), indent=2) if as_json else visible(_drawn(report)))
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from callwright.errors import UsageError
 from callwright.tools.validation import check_arguments
+from callwright.training.reporter import SILENT, Reporter
 from callwright_plugins.mcp_servers.connecting.connection import Target
 from callwright_plugins.mcp_servers.connecting.foreign import read_listing
 from callwright_plugins.mcp_servers.connecting.portal import PORTAL
@@ -43,24 +44,28 @@ def probe(
     seed: int = 0,
     time_limit: float = 10.0,
     start_limit: float = 60.0,
+    reporter: Reporter = SILENT,
 ) -> Report:
     """Find out what a server is like.
 
     Processes run in a scratch folder, which is also their home and temporary folder and stands for ``{workspace}``.
     Tools that may change something are called only if the command mentions ``{workspace}`` (then they are taken to keep
     to it), if the server is a served environment, or with ``anything``. ``script`` are calls to make besides invented
-    ones. Raises :class:`callwright.InfrastructureFailure` if the server does not start.
+    ones; ``reporter`` hears of each step. Raises :class:`callwright.InfrastructureFailure` if no server starts.
     """
     need_mcp("env probe")
     options = ProbeOptions(target, list(script), anything, template, seed, time_limit, start_limit)
-    return PORTAL.run(_run(Bench(options)))
+    return PORTAL.run(_run(Bench(options), reporter))
 
 
-async def _run(bench: Bench) -> Report:
+async def _run(bench: Bench, reporter: Reporter) -> Report:
     try:
         report = await _begin(bench)
+        reporter.start("probing, steps", len(STEPS))
         for step in STEPS:
             await step(bench, report)
+            reporter.advance()
+        reporter.finish()
     finally:
         await bench.stop_all()
     report.calls = sum(runner.count for runner in bench.runners)

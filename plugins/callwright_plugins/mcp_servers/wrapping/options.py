@@ -17,7 +17,7 @@ from callwright.errors import UnknownName, UsageError
 from callwright.options import OptionTable
 from callwright.registration import Reach
 from callwright_plugins.mcp_servers.connecting.connection import REPLY_LIMIT, Target
-from callwright_plugins.mcp_servers.connecting.workspace import mentions_workspace
+from callwright_plugins.mcp_servers.connecting.workspace import mentions_workspace, refuse_misspelt
 
 _LADDER: Final = ("auto", "meta", "connection", "process", "shared")
 _RESETS: Final = ("restart", "workspace")
@@ -134,6 +134,7 @@ class MCPOptions(OptionTable):
             raise UsageError("the environment 'mcp' needs either command=[…], which starts a server, or url=…")
         if self.url is not None and self.isolation == "process":
             raise UsageError("isolation 'process' needs a command: a server at a URL is somebody else's process")
+        refuse_misspelt(self._placed)
         if self.workspace_template is not None and not self.has_workspace:
             raise UsageError("workspace_template is given, but nothing in command, env or cwd mentions {workspace}")
         if self.digest == "workspace" and not self.has_workspace:
@@ -149,7 +150,11 @@ class MCPOptions(OptionTable):
     @property
     def has_workspace(self) -> bool:
         """Whether the command wants a folder for each process."""
-        return mentions_workspace([*self.words, *(self.env or {}).values(), self.cwd or ""])
+        return mentions_workspace(self._placed)
+
+    @property
+    def _placed(self) -> list[str]:
+        return [*self.words, *(self.env or {}).values(), self.cwd or ""]
 
     @property
     def stand_ready(self) -> int:

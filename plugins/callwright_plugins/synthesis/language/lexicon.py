@@ -93,7 +93,10 @@ class Lexicon:
         known = given or {}
         shown = [spec for spec in tools.values() if not spec.hidden]
         self.tools = {spec.name: ToolWords(spec, known.get(spec.name, ())) for spec in shown}
-        self.members = Members(spec.result for spec in tools.values() if spec.result is not None)
+        self.members = Members(
+            (spec.result for spec in tools.values() if spec.result is not None),
+            (name for spec in shown for name in spec.parameters.get("properties", {})),
+        )
         phrases = [phrase for words in self.tools.values() for phrase in words.phrases]
         self.openings: Trie[Phrase] = Trie((words_of(phrase.parts[0]), phrase) for phrase in phrases)
         self._counts = Counter(map(_pattern, phrases))

@@ -29,9 +29,11 @@ def read_manifest(folder: Path) -> Mapping[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
+        within = sorted(one.parent for one in folder.glob(f"*/{_MANIFEST}"))  # of synthesize mcp, in its folder
+        meant = f". Did you mean {within[0]}?" if within else ""
         raise DataError(
             f"{folder} holds no finished synthesis: {_why(path, error)}; callwright synthesize leaves one, and goes on "
-            "with one that was stopped"
+            f"with one that was stopped{meant}"
         ) from error
     if not isinstance(found, dict) or not isinstance(found.get("yields"), dict):
         raise DataError(f"{folder / _MANIFEST} is no manifest of a synthesis")

@@ -69,6 +69,20 @@ def test_arguments_that_are_no_object_are_an_outcome(written: str, kind: str) ->
     assert cw.reward("tier").score_attempt(attempt).total < 1
 
 
+def test_arguments_may_be_the_text_that_clients_hand_on() -> None:
+    """Of OpenAI's ``function.arguments``: a model that wrote them right was told that it had not."""
+    with cw.Log(task()) as log:
+        assert log.call("enter", '{"text": "a"}', call_id="1").kind == "ok"
+        assert log.call("entries", "", call_id="2").value == ["", "a"]
+        assert log.call("enter", '{"text": "a", "text": "b"}', call_id="3").code == "arguments_not_object"
+    messages = [
+        cw.Message("assistant", tool_calls=(ToolCall("1", "enter", '{"text": "a"}'), ToolCall("2", "entries", ""))),
+        cw.Message.assistant("done"),
+    ]
+    assert [one.arguments for one in log.calls] == [{"text": "a"}, {}]
+    assert [record.outcome.kind for record in log.episode(messages).whole_trace.records] == ["ok", "ok"]
+
+
 @pytest.mark.parametrize("arguments", [[1], None, "{broken", 3])
 def test_arguments_that_are_no_object_count_without_messages_too(arguments: Any, tmp_path: Path) -> None:
     with cw.Log(task()) as log:

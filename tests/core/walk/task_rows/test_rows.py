@@ -225,7 +225,7 @@ def test_an_environment_that_nobody_could_make_is_refused() -> None:
 
 def test_a_file_does_not_get_to_start_programs() -> None:
     one = Stated.of("mcp", {"command": ["touch", "/tmp/never"]})
-    with pytest.raises(UsageError, match=r"touch.*does not get to do so.*trust"):
+    with pytest.raises(UsageError, match=r"touch.*does not get to do so.*--trust"):
         make(one, REGISTRY)
 
 

@@ -19,7 +19,7 @@ from callwright_plugins.synthesis.language.environments import grammar_for, phra
 from callwright_plugins.synthesis.language.grammar import Grammar
 from callwright_plugins.synthesis.language.overrides import check_phrases
 from callwright_plugins.synthesis.language.plan import Plan
-from callwright_plugins.synthesis.language.replies import Replies, user_options
+from callwright_plugins.synthesis.language.replies import Replies, Reply, user_options
 from callwright_plugins.synthesis.language.styles import Style
 from callwright_plugins.synthesis.language.values.titles import title_of
 from callwright_plugins.synthesis.language.withholding import Withheld
@@ -163,6 +163,28 @@ def test_tools_with_names_in_camel_case_have_the_same_words() -> None:
         assert all(grammar.parse(text) == plan for text in texts)
         assert sum(words in text for text in texts) > 10, texts
         assert not any("noteid" in text.lower() or "ownerid" in text.lower() for text in texts), texts
+
+
+def test_camel_case_is_known_from_parameters_where_results_are_not_described() -> None:
+    """Servers in Python describe a list of dictionaries as objects in ``result``, and nothing of what is in them."""
+    text = {"type": "string"}
+    wrapped = {"type": "object", "properties": {"result": {"type": "array", "items": {"type": "object"}}}}
+    tools = {
+        "searchBooks": ToolSpec("searchBooks", "", {"type": "object", "properties": {"genre": text}}, result=wrapped),
+        "returnBook": ToolSpec("returnBook", "", {"type": "object", "properties": {"bookId": text}}),
+    }
+    grammar = Grammar(tools)
+    calls = (
+        Call(0, "searchBooks", {"genre": "fiction"}),
+        Call(1, "returnBook", {"bookId": Reference(0, ("result", 1, "bookId"))}),
+    )
+    texts = [grammar.render(Plan(calls), Style(), seed).text for seed in range(20)]
+    assert all(grammar.parse(text) == Plan(calls) for text in texts)
+    assert not any("bookid" in text.lower() for text in texts), texts
+    told = Reply("answer", facts=(("bookId", "B10"),))
+    replies = Replies(grammar)
+    assert (said := replies.say(told, 0)).endswith("the book id is B10."), said
+    assert replies.read(said) == told
 
 
 def test_what_is_told_of_something_is_no_one_of_these() -> None:

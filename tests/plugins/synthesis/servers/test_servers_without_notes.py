@@ -13,6 +13,7 @@ import callwright as cw
 from callwright.cli.root import root
 from callwright.commands.app import App
 from callwright_plugins.synthesis.exploration.explored import explore
+from callwright_plugins.synthesis.mcp_command import _need_tools
 
 #: A server without annotations, as most are. The protocol then counts a tool as one that destroys. It is started for
 #: dozens of sessions, so it is written without an SDK, whose import takes a second.
@@ -133,6 +134,17 @@ def test_it_is_said_before_the_server_is_probed_which_takes_long(made: Path) -> 
     assert "none of the 2 tools of the server may be called (list_items, take)" in done.stderr
     assert "probing" not in done.stderr
     assert not (made / "made").exists()
+
+
+@pytest.mark.parametrize(("word", "said"), [("depot.json", True), ("{workspace}/depot.json", False)])
+def test_what_changes_more_than_a_scratch_folder_is_said_before_it_is_called(
+    made: Path, capsys: pytest.CaptureFixture[str], word: str, said: bool
+) -> None:
+    """By the protocol a tool that writes may declare that it destroys nothing, and is called."""
+    hints = '"annotations": {"readOnlyHint": False, "destructiveHint": False},'
+    (made / "depot.py").write_text(SERVER.replace("{hints}", hints), encoding="utf-8")
+    _need_tools(App(), {"name": "mcp", "command": [sys.executable, "depot.py", word]})
+    assert ("list_items: called, since they declare that they destroy nothing" in capsys.readouterr().err) is said
 
 
 def test_what_only_reads_is_called_and_what_is_left_out_is_said(made: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,15 +22,20 @@ _LONGEST_NOUN: Final = 5
 
 
 class Members:
-    """The members of results by their words, as the result schemas of the tools have them."""
+    """The members of results by their words, as the result schemas of the tools have them.
 
-    def __init__(self, results: Iterable[Any]) -> None:
+    Many servers say of a result no more than that it is an object, or a list of some. What ``parameters`` call in camel
+    case (``bookId``) is called the same there; names with underscores are their own words, whoever knows them.
+    """
+
+    def __init__(self, results: Iterable[Any], parameters: Iterable[str] = ()) -> None:
         self.words: dict[str, str] = {}
         #: What members are called where they are referred to: an amount in cents is an amount.
         self.named: dict[str, str] = {}
         self._words: Trie[str] = Trie()
         self._named: Trie[str] = Trie()
-        keys = sorted({key for schema in results for key in _keys(schema)})
+        self._told = {key for schema in results for key in _keys(schema)}
+        keys = [*sorted(self._told), *sorted({key for key in parameters if snake(key) != key} - self._told)]
         taken: dict[tuple[str, ...], str] = {}
         for title in (lambda key: snake(key).replace("_", " "), member_of):
             for key in keys:
@@ -49,9 +54,11 @@ class Members:
     def id_of(self, kind: str) -> str:
         """The member that is the id of a thing of a kind: ``note_id``, ``noteId``, or ``id`` where there is no such."""
         if kind not in self._ids:
-            found = {snake(key): key for key in self.words}
             names = (f"{kind}_id", "id", "key", f"{kind}_key")
-            self._ids[kind] = next((found[name] for name in names if name in found), f"{kind}_id")
+            found = {snake(key): key for key in self.words}
+            told = {name: key for name, key in found.items() if key in self._told}
+            usual = found.get(f"{kind}_id", f"{kind}_id")  # where no schema of a result has one
+            self._ids[kind] = next((told[name] for name in names if name in told), usual)
         return self._ids[kind]
 
     def say(self, key: str) -> str:
