@@ -187,6 +187,25 @@ class Attempt:
         other.conditions = conditions
         return other
 
+    def again(self) -> Attempt:
+        """The same attempt, for another try at a reward that could not find out: what other rules made of it, in
+        sessions that may have failed, is forgotten. What is known of the session in which it ran stays.
+        """
+        if self._is_told:  # nothing of it is ever executed
+            return self
+        if self._turns is None:
+            return Attempt(self.task, self._completions, self.parser, self.conditions, said=self._said)
+        return Attempt.of(
+            self.task,
+            self.parser,
+            self._turns,
+            self.conditions,
+            stop=self.stop,
+            masked=self._masked_outside,
+            usage=self.usage_outside,
+            goal=UNASKED if isinstance(self._goal, Exception) else self._goal,
+        )
+
     # What was written ------------------------------------------------------------------------------------------------
 
     def _repr_html_(self) -> str:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import asdict, evolve
 
 from callwright.episodes.driving import drive_one
+from callwright.episodes.rewards import asked_again, asked_until_known
 from callwright.episodes.sampling import of_copy
 from callwright.episodes.token_episode import Codec, EngineOutput, TokenEpisode
 from callwright.errors import DataError, InfrastructureFailure, RunError
@@ -96,8 +97,8 @@ class Agent:
             rollout = self._start(row, copy, tokenizer, max_length)
             asked = _Asking(engine, sampling_params, self._ends_of(tokenizer), max_length)
             await drive_one(rollout, asked, retries=self.configuration.retries, threads=True)
-            reward = await self.pipeline.ascore(rollout.attempt)
-            verdict = await asyncio.to_thread(judge, rollout.attempt)
+            attempt, reward = await asked_until_known(rollout.attempt, self.configuration.retries, self.pipeline.ascore)
+            verdict = await asyncio.to_thread(judge, attempt)
             self._watch(rollout, reward)
             place = len(group.rewards)
             total = None if reward.total is None else steady(reward.total, self._step)
@@ -332,11 +333,9 @@ def reward_function(config: str | Path) -> Callable[..., dict[str, Any]]:
         whole = next((text.removesuffix(end) for end in ends if text.endswith(end)), None)
         completion = Completion(text, truncated=bool(ends)) if whole is None else Completion(whole)
         progress = read_progress(agent.folder, agent.configuration.steps)
-        for left in range(retries, -1, -1):
-            attempt = pipeline.attempt(task, completion, progress)
-            reward = pipeline.score(attempt)
-            if reward.total is not None or not left:
-                break
+        ((attempt, reward),) = asked_again(
+            pipeline.scoring([pipeline.attempt(task, completion, progress)]), retries, pipeline.scoring
+        )
         if reward.total is None:
             raise RunError(
                 f"the machinery failed for task {task.id!r}, and a reward function cannot mask: {reward.masked}"

@@ -9,6 +9,7 @@ from attrs import evolve
 from skyrl_gym.envs.base_text_env import BaseTextEnv, BaseTextEnvStepOutput
 
 from callwright.episodes.conversation import Conversation
+from callwright.episodes.rewards import asked_again
 from callwright.errors import DataError, InfrastructureFailure, UsageError
 from callwright.language.messages import Message
 from callwright.walk.completion import Completion
@@ -82,7 +83,8 @@ class CallwrightEnv(BaseTextEnv):  # type: ignore[misc]
         if not conversation.over:
             observations = [{"role": one.role, "content": one.text} for one in following]
             return self._output(observations, 0.0, done=False)
-        self._reward = self._pipeline.score(conversation.attempt)
+        scoring = self._pipeline.scoring
+        ((_, self._reward),) = asked_again(scoring([conversation.attempt]), self._retries, scoring)
         return self._output([], self._total(self._reward), done=True)
 
     def _begun(self) -> Conversation:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from callwright.episodes.codec import ChatCodec, PlainCodec
 from callwright.episodes.pool import EpisodePool
+from callwright.episodes.rewards import asked_again
 from callwright.episodes.token_episode import TokenEpisode
 from callwright.training.evaluation import Verdict, judge
 from callwright.training.rollouts.description import Observed, observe
@@ -182,19 +183,7 @@ class Rollouts:
 
     def _score(self, episodes: Sequence[TokenEpisode]) -> list[Scored]:
         """Rewards; where a component could not find out, because a session of its own failed say, it is asked again."""
-        found = self._scored([one.attempt for one in episodes])
-        for _ in range(self._options.retries):
-            again = [
-                number
-                for number, (attempt, reward) in enumerate(found)
-                if reward.total is None and attempt.stop != "machinery" and not reward.masked_cut
-            ]
-            made = [
-                Attempt.of(one.task, one.parser, one.turns, one.conditions, stop=one.stop)
-                for one, _ in (found[number] for number in again)
-            ]
-            for number, scored in zip(again, self._scored(made), strict=True):
-                found[number] = scored
+        found = asked_again(self._scored([one.attempt for one in episodes]), self._options.retries, self._scored)
         return [
             Scored(episode, attempt, reward, judge(attempt))
             for episode, (attempt, reward) in zip(episodes, found, strict=True)

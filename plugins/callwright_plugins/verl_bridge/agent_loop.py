@@ -13,6 +13,7 @@ from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetr
 
 from callwright.episodes.codec import ChatCodec
 from callwright.episodes.driving import drive_one
+from callwright.episodes.rewards import asked_until_known
 from callwright.episodes.sampling import of_copy
 from callwright.episodes.token_episode import EngineOutput, TokenEpisode
 from callwright.errors import DataError, InfrastructureFailure, UsageError
@@ -20,7 +21,7 @@ from callwright.language.messages import Message
 from callwright.pipeline import Pipeline
 from callwright.walk.conditions import Progress
 from callwright.walk.limits import TruncationPolicy, TurnLimits
-from callwright_plugins.verl_bridge.scoring import open_named, scored, scores
+from callwright_plugins.verl_bridge.scoring import open_named, scores
 
 #: How many episodes of a task were begun in this process, for callers that do not number their samples.
 _begun: Final[Counter[str]] = Counter()
@@ -111,7 +112,8 @@ class CallwrightAgentLoop(AgentLoopBase):  # type: ignore[misc]
         extra: dict[str, Any] = {**server.extra, "turn_scores": [], "tool_rewards": [], "truncated": cut}
         total, masked = None, rollout.masked is not None
         if self._score:
-            reward = await scored(pipeline, rollout.attempt.at(self._progress(server.extra)), self._retries)
+            attempt = rollout.attempt.at(self._progress(server.extra))
+            _, reward = await asked_until_known(attempt, self._retries, pipeline.ascore)
             if reward.total is None and not reward.masked_cut and self._on_lost == "stop":
                 raise InfrastructureFailure(
                     f"the episode of task {rollout.task.id!r} has no reward: {reward.masked}. verl cannot leave a "

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from attrs import evolve
 
+from callwright.episodes.rewards import asked_again
 from callwright.errors import DataError, InfrastructureFailure, UnknownName, UsageError
 from callwright.language.thoughts import THINK
 from callwright.pipeline import Pipeline, open_pipeline
-from callwright.walk.attempt import Attempt
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Progress
 from callwright.walk.limits import TruncationPolicy
@@ -73,13 +73,9 @@ class ScoreFunction:
             self._asked(text, truth, info or {})
             for text, truth, info in zip(solution_strs, ground_truths, infos, strict=True)
         ]
-        rewards = self.pipeline.score_many([self.pipeline.attempt(*one) for one in asked])
-        for _ in range(self.retries):
-            again = [n for n, reward in enumerate(rewards) if reward.total is None and not reward.masked_cut]
-            made = [self.pipeline.attempt(*asked[number]) for number in again]
-            for number, reward in zip(again, self.pipeline.score_many(made) if made else (), strict=True):
-                rewards[number] = reward
-        return [self._row(task, reward) for (task, _, _), reward in zip(asked, rewards, strict=True)]
+        scoring = self.pipeline.scoring
+        found = asked_again(scoring(self.pipeline.attempt(*one) for one in asked), self.retries, scoring)
+        return [self._row(attempt.task, reward) for attempt, reward in found]
 
     def _asked(self, text: str, truth: Any, info: Mapping[str, Any]) -> tuple[Task, Completion, Progress | None]:
         task_id = truth if isinstance(truth, str) else info.get("task_id")
@@ -147,17 +143,6 @@ def scores(pipeline: Pipeline, reward: Reward, total: float) -> dict[str, float]
     found = {term: reward.scores.get(term) for term in own}  # nobody loses by being cut off who was not
     values = {f"{name}/{term}": 0.0 if one is None else float(one.score.value) for term, one in found.items()}
     return {"score": float(total), **values, f"{name}/masked": float(reward.total is None)}
-
-
-async def scored(pipeline: Pipeline, attempt: Attempt, retries: int) -> Reward:
-    """The reward of an attempt; what could not find out is asked again ``retries`` times, of the same turns."""
-    reward = await pipeline.ascore(attempt)
-    for _ in range(retries):
-        if reward.total is not None or reward.masked_cut or attempt.masked is not None:
-            break
-        again = Attempt.of(attempt.task, attempt.parser, attempt.turns, attempt.conditions, stop=attempt.stop)
-        reward = await pipeline.ascore(again)
-    return reward
 
 
 def compute_score(

@@ -109,17 +109,25 @@ def test_gold_and_endless_garbage(
             assert found["extra_logs"]["callwright/truncated"] == float(end != tokenizer.eos_token)
 
 
-def test_a_run_of_which_no_sample_has_a_reward_ends(tmp_path: Path, model: Path, make_pipeline: Any) -> None:
-    """Nothing failed but what scores: an update would be of masked samples alone."""
+class Busy(cw.RewardComponent):
+    """A judge that answers every so many questions."""
 
-    class Gone(cw.RewardComponent):
-        name = "gone"
+    name = "busy"
 
-        def score(self, attempt: cw.Attempt) -> cw.Score:
+    def __init__(self, answers: int) -> None:
+        self.answers, self.asked = answers, 0
+
+    def score(self, attempt: cw.Attempt) -> cw.Score:
+        self.asked += 1
+        if self.answers == 0 or self.asked % self.answers:
             raise cw.InfrastructureFailure("the judge is gone")
+        return cw.Score(1.0)
 
-    agent = Agent(configuration(tmp_path, model, make_pipeline))
-    agent.pipeline = evolve(agent.pipeline, reward=cw.RewardRecipe("judged", (cw.Term(Gone()),)))
+
+def executed(config: Path, model: Path, judge: Busy, count: int) -> list[dict[str, Any]]:
+    """As many samples of a task, each of which says nothing, with the rewards of a judge."""
+    agent = Agent(config)
+    agent.pipeline = evolve(agent.pipeline, reward=cw.RewardRecipe("judged", (cw.Term(judge),)))
     tokenizer = load_tokenizer(str(model))
     corpus: Any = agent.pipeline.corpus
     task = corpus["train"][0]
@@ -134,13 +142,24 @@ def test_a_run_of_which_no_sample_has_a_reward_ends(tmp_path: Path, model: Path,
 
     async def many() -> list[dict[str, Any]]:
         asked = SimpleNamespace(max_tokens=6000, logprobs=None)
-        found = []
-        for _ in range(20):
-            found.append(await agent.execute("", json.dumps(label), asked, 9000, tokenizer, Engine()))
-        return found
+        return [await agent.execute("", json.dumps(label), asked, 9000, tokenizer, Engine()) for _ in range(count)]
 
+    return asyncio.run(many())
+
+
+def test_a_run_of_which_no_sample_has_a_reward_ends(tmp_path: Path, model: Path, make_pipeline: Any) -> None:
+    """Nothing failed but what scores: an update would be of masked samples alone."""
+    config = configuration(tmp_path, model, make_pipeline)
     with pytest.raises(RuntimeError, match=r"16 episodes one after the other were masked, .*the judge is gone"):
-        asyncio.run(many())
+        executed(config, model, Busy(answers=0), 20)
+
+
+def test_a_reward_that_could_not_find_out_is_asked_for_again(tmp_path: Path, model: Path, make_pipeline: Any) -> None:
+    config = configuration(tmp_path, model, make_pipeline, retries=2)
+    judge = Busy(answers=3)
+    found = executed(config, model, judge, 2)
+    assert [one["reward"] for one in found] == [1.0, 1.0]
+    assert judge.asked == 6
 
 
 def test_an_engine_that_outlives_its_start_is_not_counted_in(tmp_path: Path, model: Path, make_pipeline: Any) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 import callwright as cw
 from callwright.errors import DataError, InfrastructureFailure, UnknownName, UsageError
@@ -245,6 +246,30 @@ def test_what_the_machinery_lost_is_done_again(flaky: type[Flaky]) -> None:
     assert flaky.left == 0
     assert (out["done"], len(out["observations"])) == (False, 1)
     assert env.step(FORM.render(cw.Program(())))["reward"] == 1.0
+
+
+@pytest.mark.parametrize(("retries", "earned"), [(0, None), (1, 1.0)])
+def test_a_reward_that_could_not_find_out_is_asked_for_again(retries: int, earned: float | None) -> None:
+    class Late(cw.RewardComponent):
+        name = "late"
+        asked = 0
+
+        def score(self, attempt: cw.Attempt) -> cw.Score:
+            self.asked += 1
+            if self.asked == 1:
+                raise InfrastructureFailure("the judge is busy")
+            return cw.Score(1.0)
+
+    skyrl_bridge.register("tier", corpus=CORPUS, retries=retries)
+    (row,) = skyrl_bridge.rows("tier", corpus=CORPUS, split="evaluation", turns=1, limit=1)
+    env = made(row)
+    env._pipeline = evolve(env._pipeline, reward=cw.RewardRecipe("judged", (cw.Term(Late()),)))
+    env.init(row["prompt"])
+    if earned is None:
+        with pytest.raises(InfrastructureFailure, match="the judge is busy"):
+            env.step("anything")
+    else:
+        assert env.step("anything")["reward"] == earned
 
 
 def test_what_stays_lost_stops_the_run_or_earns_what_was_said(flaky: type[Flaky]) -> None:

@@ -24,7 +24,7 @@ from callwright.plugins import load_plugins
 from callwright.walk.prompt import build_messages
 from callwright_plugins import verl_bridge
 from callwright_plugins.verl_bridge.parquet import rows
-from callwright_plugins.verl_bridge.scoring import compute_score, compute_scores, scored
+from callwright_plugins.verl_bridge.scoring import compute_score, compute_scores
 
 ROOT = Path(__file__).resolve().parents[3]
 CORPUS = cw.corpus("toolworld-mini-v1", train_size=24, evaluation_size=2)
@@ -147,29 +147,6 @@ def test_a_batch_that_waits_waits_together_and_lost_samples_are_asked_again() ->
     found = function.many(GOLD, [task.id for task in TASKS])
     assert [row["score"] for row in found] == [1.0, -1.0, 1.0, 1.0, 1.0, 1.0]
     assert meets.asked == 6 + 2 + 1
-
-
-class Lost(cw.RewardComponent):
-    """Finds out nothing so many times."""
-
-    name = "lost"
-
-    def __init__(self, times: int) -> None:
-        self.times = times
-
-    def score(self, attempt: cw.Attempt) -> cw.Score:
-        self.times -= 1
-        if self.times >= 0:
-            raise cw.InfrastructureFailure("no answer")
-        return cw.Score(1.0)
-
-
-@pytest.mark.parametrize(("times", "total", "left"), [(0, 1.0, -1), (2, 1.0, -1), (9, None, 6)])
-def test_an_episode_whose_reward_could_not_find_out_is_asked_again(times: int, total: float | None, left: int) -> None:
-    lost = Lost(times)
-    pipeline = cw.Pipeline(CORPUS, cw.RewardRecipe("losing", (cw.Term(lost),)))
-    reward = asyncio.run(scored(pipeline, pipeline.attempt(TASKS[3], GOLD[3]), 2))
-    assert (reward.total, lost.times) == (total, left)
 
 
 def test_schedules_get_the_step_if_the_data_says_it() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import torch
 from attrs import evolve, field, frozen
 
 from callwright.episodes.driving import drive
+from callwright.episodes.rewards import asked_again
 from callwright.episodes.token_episode import EngineOutput, TokenEpisode, describe_episodes
 from callwright.errors import UsageError
 from callwright.language.program import Program
@@ -227,20 +229,7 @@ class _Scoring:
             found = [(attempt, pipeline.tell(attempt, future.result())) for attempt, future in known]
         else:
             found = list(pipeline.scoring(one.attempt for one in self._episodes))
-        for _ in range(retries):
-            again = [
-                number
-                for number, (attempt, reward) in enumerate(found)
-                if reward.total is None and attempt.stop != "machinery" and not reward.masked_cut
-            ]
-            # What they remember of sessions that other rules were executed in is forgotten.
-            made = [
-                Attempt.of(one.task, one.parser, one.turns, one.conditions, stop=one.stop)
-                for one, _ in (found[number] for number in again)
-            ]
-            for number, scored in zip(again, scored_by(pipeline, self._pool, made), strict=True):
-                found[number] = scored
-        return found
+        return asked_again(found, retries, partial(scored_by, pipeline, self._pool))
 
 
 def scored_by(pipeline: Pipeline, pool: EpisodePool, attempts: Iterable[Attempt]) -> Iterator[tuple[Attempt, Reward]]:
