@@ -3,8 +3,8 @@
 A recording is a folder with ``function_definitions.json`` (name -> definition) and ``cassette.jsonl`` (plain or
 ``.gz``), a row per call: ``{"scenario", "tool", "arguments", "status", "value" | "error"}``. ``status`` is ``ok`` (it
 returned ``value``), ``missing`` (no such tool) or ``raised`` (it failed with ``error``). For environments with state a
-row also has ``state`` and ``next``, the digests before and after, and that of a session's first call the ``seed`` that it
-was opened with; ``kind`` and ``code`` keep the exact outcome.
+row also has ``state`` and ``next``, the digests before and after, and the first one of a session that began otherwise
+than the first of its scenario the ``seed``; ``kind`` and ``code`` keep the exact outcome.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class RecordedEnvironment(Environment):
         return True
 
     def open(self, scenario: str = "", seed: int = 0) -> RecordedSession:
-        """A session of a scenario, in the world of this seed; of the first that was recorded, if none was of this one."""
+        """A session in the world of this scenario and seed; of the first one recorded, if that seed was not."""
         return RecordedSession(self.recording, self._scenario_tools, scenario, seed)
 
 
