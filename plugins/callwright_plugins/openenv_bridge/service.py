@@ -236,6 +236,7 @@ class Seat:
 
     def rpc(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """A request of MCP in this session: ``tools/list`` or ``tools/call``."""
+        self.used = time.monotonic()
         id, params = request.get("id"), request.get("params", {})
         if not isinstance(params, Mapping):
             return rpc_error(INVALID_PARAMS, "Params must be an object", id)

@@ -172,6 +172,16 @@ def test_sessions_that_no_connection_holds_are_given_up() -> None:
         held.take()
 
 
+def test_a_session_that_is_spoken_to_by_mcp_is_in_use() -> None:
+    service = Service(cw.environment("banking"), capacity=1, idle=600.0)
+    seat = service.take()
+    seat.used -= 1000
+    seat.rpc({"id": 1, "method": "tools/call", "params": {"name": "find_customer", "arguments": {"limit": 1}}})
+    with pytest.raises(Exception, match="at capacity"):
+        service.take()
+    assert service.seat(seat.id) is seat
+
+
 def test_the_pages(serve: Callable[..., Any], ask: Callable[..., tuple[int, Any]]) -> None:
     url = serve(cw.environment("banking")).url
     assert ask(f"{url}/health") == (200, {"status": "healthy"})
