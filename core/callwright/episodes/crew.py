@@ -12,7 +12,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from queue import SimpleQueue
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from callwright.machines.job import Job
@@ -52,8 +53,9 @@ class Crew:
         with self._lock:
             self._for_anyone.clear()
             for own in self._own:
-                while not own.empty():
-                    own.get()
+                with suppress(Empty):  # its thread may take it at any moment
+                    while True:
+                        own.get_nowait()
                 own.put(None)
 
     def _serve(self, number: int) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Final
 
 from callwright.machines.chunk_work import AHEAD, Chunk, Result
@@ -43,8 +44,9 @@ def in_order(
         while waiting:
             yield waiting.popleft().result(time_limit, _LATE)
     finally:
-        while not jobs.empty():  # nobody asks for what is left
-            jobs.get()
+        with suppress(Empty):  # nobody asks for what is left, of which a worker may take the last at any moment
+            while True:
+                jobs.get_nowait()
         for _ in workers:
             jobs.put(None)
 

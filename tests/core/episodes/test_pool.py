@@ -10,12 +10,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
 from attrs import evolve
 
 import callwright as cw
+import callwright.episodes.crew as crews
 from callwright.environments import ClockPolicy, Fault, Hazards, RateLimit
 from callwright.episodes.conversation import Conversation
 from callwright.episodes.crew import Crew
@@ -317,6 +319,35 @@ def test_what_is_not_begun_is_not_done_after_the_end() -> None:
     assert first.result(120) is True
     time.sleep(0.05)
     assert done == []
+
+
+def test_a_crew_ends_while_its_threads_take_their_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Late(SimpleQueue[Any]):
+        """Whoever looks whether anything is left sees what a thread takes at that moment."""
+
+        def empty(self) -> bool:
+            was = super().empty()
+            gate.set()
+            while not super().empty():
+                time.sleep(0.001)
+            return was
+
+    monkeypatch.setattr(crews, "SimpleQueue", Late)
+    gate, begun = threading.Event(), threading.Event()
+
+    def first(member: int) -> None:
+        begun.set()
+        gate.wait(120)
+
+    crew = Crew(1)
+    crew.submit(first)
+    begun.wait(120)
+    crew.submit(lambda member: None, 0)
+    closing = threading.Thread(target=crew.close, daemon=True)
+    closing.start()
+    closing.join(60)
+    gate.set()
+    assert not closing.is_alive()
 
 
 # One worker -----------------------------------------------------------------------------------------------------------

@@ -7,15 +7,19 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from queue import SimpleQueue
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import callwright as cw
+import callwright.machines.in_order as in_order_module
 from callwright.errors import ComponentError, MissingExtra, RunError, UnknownName, UsageError
 from callwright.machines.chunk_work import ChunkWork
 from callwright.machines.executors import EXECUTORS, make_executor
@@ -192,3 +196,34 @@ def test_ray_gives_the_same_and_survives_a_killed_actor(work: Any, tmp_path: Pat
     assert (tmp_path / "died").exists()
     assert "no thing named 'x'" in found["error"]
     assert "same chunk of work" in found["death"]
+
+
+def test_threads_may_take_the_last_chunk_while_the_work_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Late(SimpleQueue[Any]):
+        """Whoever looks whether anything is left sees what a thread takes at that moment."""
+
+        def empty(self) -> bool:
+            was = super().empty()
+            gate.set()
+            while not super().empty():
+                time.sleep(0.001)
+            return was
+
+    gate = threading.Event()
+
+    def run(chunk: int) -> int:
+        if chunk:
+            gate.wait(120)
+        return chunk
+
+    def read() -> None:
+        results = in_order_module.in_order([run], range(9))
+        assert next(results) == 0
+        results.close()
+
+    monkeypatch.setattr(in_order_module, "SimpleQueue", Late)
+    reading = threading.Thread(target=read, daemon=True)
+    reading.start()
+    reading.join(60)
+    gate.set()
+    assert not reading.is_alive()

@@ -156,11 +156,6 @@ class GatewaySession:
             raise Refusal(410, f"the session {self.name!r} is finished", code="session_finished")
         self.last_used = time.monotonic()
         self._requests += 1
-        most = self._gateway.conditions.limits.assistant_turns
-        if self._asked >= most:
-            self.at_limit = True
-            self._find(f"the agent asked for more than the {most} answers of a session")
-            raise Refusal(400, f"the session has had the {most} answers that it may have", code="turn_limit")
         async with self._entry:  # which branch it is of is decided for one request at a time
             branch, asked_before = self._place(request, role)
             if asked_before is not None:
@@ -168,7 +163,8 @@ class GatewaySession:
                 waiting: asyncio.Future[GatewayTurn] = asked_before
             else:
                 place = id(branch), len(branch.entries)
-                waiting = self._under_way[place] = asyncio.ensure_future(self._sample(branch, request))
+                number, self._asked = self._asked, self._asked + 1
+                waiting = self._under_way[place] = asyncio.ensure_future(self._sample(branch, request, number))
                 waiting.add_done_callback(lambda done: self._forget_failed(place, done))
         try:
             return await asyncio.shield(waiting)
@@ -192,6 +188,7 @@ class GatewaySession:
                 turn = one.entries[count] if count < len(one.entries) else None
                 if again is not None and not (isinstance(turn, GatewayTurn) and turn.read):
                     return one, again
+        self._refuse_above_limit()
         best = max(reversed(known), key=lambda one: shared[id(one)], default=None)
         count = 0 if best is None else shared[id(best)]
         if best is not None and count == len(best.entries) and (id(best), count) not in self._under_way:
@@ -202,6 +199,14 @@ class GatewaySession:
             if isinstance(entry, GatewayTurn):
                 self._echoed(entry, message)
         return branch, None
+
+    def _refuse_above_limit(self) -> None:
+        """Raises :class:`.chat_request.Refusal` where no further answer may be sampled."""
+        most = self._gateway.conditions.limits.assistant_turns
+        if self._asked >= most:
+            self.at_limit = True
+            self._find(f"the agent asked for more than the {most} answers of a session")
+            raise Refusal(400, f"the session has had the {most} answers that it may have", code="turn_limit")
 
     def _continued(self, branch: Branch, messages: Sequence[Message], count: int) -> Branch:
         following = messages[count:]
@@ -262,10 +267,9 @@ class GatewaySession:
                 raise Refusal(400, str(error), code="template") from error
         branch.entries += following
 
-    async def _sample(self, branch: Branch, request: ChatRequest) -> GatewayTurn:
+    async def _sample(self, branch: Branch, request: ChatRequest, number: int) -> GatewayTurn:
         """Ask the engine, and add its answer to the branch."""
-        gateway, number = self._gateway, self._asked
-        self._asked += 1
+        gateway = self._gateway
         if request.temperature is not None and request.temperature != gateway.temperature:
             self._find(
                 f"the client asks for temperature {request.temperature}, and gets {gateway.temperature}, the gateway's"
@@ -322,6 +326,8 @@ class GatewaySession:
             if key not in ("messages", "model", "stream", "stream_options", "n")
         }
         body = await self._gateway.ask_server([message.to_openai() for message in request.messages], given)
+        if not body.get("choices"):
+            raise InfrastructureFailure("the server behind the gateway answered without a choice")
         choice = body["choices"][0]
         message = with_new_ids(Message.from_openai({**choice["message"], "role": "assistant"}), self._new_id)
         finish = str(choice.get("finish_reason") or "stop")
