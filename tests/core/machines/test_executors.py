@@ -217,7 +217,7 @@ def test_threads_may_take_the_last_chunk_while_the_work_is_ended(monkeypatch: py
         return chunk
 
     def read() -> None:
-        results = in_order_module.in_order([run], range(9))
+        results: Any = in_order_module.in_order([run], range(9))
         assert next(results) == 0
         results.close()
 
