@@ -221,7 +221,7 @@ class Shell:
                 self._change(_there, session, _load, Path(rest[0]))
 
     def _change(self, work: Callable[..., Any], *given: Any) -> Any:
-        """What ``work(*given)`` returns, which may change the session otherwise than by a call: ``:undo`` takes it back.
+        """What ``work(*given)`` returns, which changes the session otherwise than by a call: ``:undo`` takes it back.
 
         Else ``:undo`` would go to before the last call, and lose what was done since.
         """
