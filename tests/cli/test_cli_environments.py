@@ -14,6 +14,7 @@ from cli_library import library
 
 from callwright.cli.environment_shell import Shell, _lines
 from callwright.cli.environment_state import write_state
+from callwright.cli.state_files import compare
 from callwright.commands.terminal import screen
 from callwright.plugins import load_plugins
 
@@ -178,6 +179,35 @@ def test_shell_reads_a_script(env: Any, tmp_path: Path) -> None:
     ):
         assert said in result.stderr
     assert "nope" in result.stderr
+
+
+def test_what_is_taken_back_is_the_last_change_whatever_made_it(env: Any, tmp_path: Path) -> None:
+    environment = library()
+    session = environment.open()
+    write_state(environment.open("none"), tmp_path / "none.json")
+    for line in (":reset none", f":load {tmp_path / 'none.json'}", ":helper _load_scenario name=none"):
+        shell = Shell(environment, session.fork())
+        shell.run("lend book_id=B00003")
+        lent = shell.session.digest()
+        shell.run(line)
+        assert shell.session.digest() != lent, line
+        shell.run(":reset nowhere")  # which changes nothing
+        shell.run(":undo")
+        assert shell.session.digest() == lent, line
+        shell.close()
+
+
+def test_rows_have_the_same_key_in_both_snapshots() -> None:
+    def state(*rows: dict[str, Any]) -> dict[str, Any]:
+        return {"now": 0, "tables": {"lines": [*rows]}}
+
+    one, two, three = {"order": 1, "item": "a"}, {"order": 1, "item": "b"}, {"order": 1}
+    assert compare(state(one), state(one, two)) == {"lines": {"added": {"1/b": two}}}
+    assert compare(state(one, two), state(one)) == {"lines": {"removed": {"1/b": two}}}
+    assert compare(state(one), state(three)) == {"lines": {"changed": {"1": {"item": ["a", None]}}}}
+    assert compare(state(one), state(one, three)) == {"lines": {"added": {"1/None": three}}}
+    assert compare(state(), state(one)) == {"lines": {"added": {"1": one}}}
+    assert compare(state(), state()) == {}
 
 
 def test_completion() -> None:

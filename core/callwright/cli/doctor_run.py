@@ -16,7 +16,7 @@ from callwright.machines.model_server.reply_cache import REPLIES, damage_of
 from callwright.training.ledger.account import LEDGER, TASKS
 from callwright.training.ledger.owner import owned
 from callwright.training.ledger.row_digests import DigestedRows, RowDamage
-from callwright.training.ledger.seals import SET_ASIDE, Examination, examine, set_aside
+from callwright.training.ledger.seals import SET_ASIDE, Examination, aside_of, examine, set_aside
 from callwright.training.run_folder import ROLLOUTS, Run, write_atomically
 
 #: Of an evaluation: one row a task, from which it goes on by itself.
@@ -75,13 +75,14 @@ def doctor_run(folder: Path, repair: bool, as_json: bool) -> None:
     if not repair:
         found = look_over(folder)
         _show(found, as_json, {})
+        left = found.all
     else:
         with owned(folder) as before:
             if before is not None:
                 say(f"taking over from {before}, which is gone")
             found = look_over(folder)
             _show(found, as_json, {"repaired": _repair(found)})
-    left = found.damage and not found.cut if repair else found.all
+            left = look_over(folder).damage  # of which there may be more than what could be cut off
     if left:
         click.get_current_context().exit(1)
 
@@ -103,6 +104,8 @@ def look_over(folder: Path) -> Findings:
         found.spare[REPLIES] = f"{REPLIES} is damaged: {reason}"
     known = {name for name in found.checkpoints.lost if found.checkpoints.lost[name]}
     for path in sorted(folder.glob("*.jsonl")):
+        if path.name.startswith(SET_ASIDE):  # by an earlier repair, damage and all
+            continue
         if path.name in (ROLLOUTS, VERDICTS):
             found.kept[path.name] = _size(path)
         bad = _first_bad_line(path)
@@ -151,11 +154,11 @@ def _repair(found: Findings) -> list[str]:
         done.append(f"{path.name} is now {set_aside(path).name}")
     for name, (byte, _) in found.cut.items():
         path = found.folder / name
-        data = path.read_bytes()
-        write_atomically(path.with_name(SET_ASIDE + name), data)
+        data, aside = path.read_bytes(), aside_of(path)
+        write_atomically(aside, data)
         write_atomically(path, data[:byte])
         DigestedRows(path).resume()
-        done.append(f"{name} ends before the damaged line; what it was is in {SET_ASIDE}{name}")
+        done.append(f"{name} ends before the damaged line; what it was is in {aside.name}")
     for name in found.spare:
         done.append(f"{name} is now {set_aside(found.folder / name).name}; what has no row yet is asked for again")
     return done

@@ -36,7 +36,7 @@ _WORDS: Final = {
     ":help": "this list",
     ":tools": ":tools [TOOL]  the tools, or one with its parameters",
     ":diff": "what changed since the scenario's first state",
-    ":undo": "take the last call back",
+    ":undo": "take the last change back",
     ":reset": ":reset [SCENARIO]  begin again",
     ":digest": "the hash of the state",
     ":user": "let a turn of the user pass (--clock)",
@@ -199,15 +199,15 @@ class Shell:
             undone, self.session, self.before = self.session, self.before, None
             undone.close()
         elif word == ":reset":
-            session.reset(*rest[:1])
+            self._change(session.reset, *rest[:1])
         elif word in (":user", ":wait"):
             self._let_pass(word, *rest[:1])
         elif word == ":helper":
             helpers = helpers_of(self.environment)
             if not helpers or not rest:
                 raise UsageError(f"name one: {', '.join(helpers)}" if helpers else "it has no helper tools")
-            outcome = session.helper(rest[0], read_arguments(helpers.get(rest[0]), rest[1:]))
-            draw_outcome(outcome, {})
+            arguments = read_arguments(helpers.get(rest[0]), rest[1:])
+            draw_outcome(self._change(session.helper, rest[0], arguments), {})
         else:
             from callwright.cli.state_files import write_dump
 
@@ -218,7 +218,26 @@ class Shell:
             if word == ":save":
                 write_dump(_there(session, _dumped), Path(rest[0]))
             else:
-                _there(session, _load, Path(rest[0]))
+                self._change(_there, session, _load, Path(rest[0]))
+
+    def _change(self, work: Callable[..., Any], *given: Any) -> Any:
+        """What ``work(*given)`` returns, which changes the session otherwise than by a call: ``:undo`` takes it back.
+
+        Else ``:undo`` would go to before the last call, and lose what was done since.
+        """
+        forked = self.session.fork() if has(self.session, Forks) else None
+        try:
+            found = work(*given)
+            changed = forked is not None and forked.digest() != self.session.digest()
+        except BaseException:
+            if forked is not None:
+                forked.close()
+            raise
+        if changed:
+            self._keep(forked)
+        elif forked is not None:
+            forked.close()
+        return found
 
     def _let_pass(self, word: str, seconds: str = "") -> None:
         if not _there(self.session, _has_clock):

@@ -11,23 +11,18 @@ from callwright.language.long_numbers import json_text, json_value
 
 
 def compare(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    """The difference of two dumps in the form of :func:`callwright.environments.world.difference`; rows go by their
-    first field.
+    """The difference of two dumps in the form of :func:`callwright.environments.world.difference`.
+
+    Rows go by their first field, or by as many of the first fields as it takes to tell those of each dump apart.
     """
     found: dict[str, Any] = {}
     first, second = _all_tables(before), _all_tables(after)
     for table in sorted({*first, *second}):
-        old, new = _keyed(first.get(table, [])), _keyed(second.get(table, []))
+        old, new = _keyed(first.get(table, []), second.get(table, []))
         parts: dict[str, Any] = {
             "added": {key: new[key] for key in new if key not in old},
             "removed": {key: old[key] for key in old if key not in new},
-            "changed": {
-                key: {
-                    name: [old[key].get(name), value] for name, value in new[key].items() if old[key].get(name) != value
-                }
-                for key in new
-                if key in old and old[key] != new[key]
-            },
+            "changed": {key: _changed(old[key], new[key]) for key in new if key in old and old[key] != new[key]},
         }
         if any(parts.values()):
             found[table] = {name: part for name, part in parts.items() if part}
@@ -46,14 +41,23 @@ def _all_tables(state: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def _keyed(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Rows by their first field, or by as many of the first fields as it takes to tell them apart."""
-    fields = list(rows[0]) if rows else []
+def _changed(old: dict[str, Any], new: dict[str, Any]) -> dict[str, list[Any]]:
+    """What the fields were and are, of those that differ or that only one of the rows has."""
+    return {
+        name: [old.get(name), new.get(name)]
+        for name in {**old, **new}
+        if name not in old or name not in new or old[name] != new[name]
+    }
+
+
+def _keyed(*tables: list[dict[str, Any]]) -> list[dict[str, dict[str, Any]]]:
+    """The rows of each table by the same fields: else a row would have one key before and another one after."""
+    fields = next((list(rows[0]) for rows in tables if rows), [])
     for count in range(1, len(fields) + 1):
-        keyed = {"/".join(str(row[name]) for name in fields[:count]): row for row in rows}
-        if len(keyed) == len(rows):
+        keyed = [{"/".join(str(row.get(name)) for name in fields[:count]): row for row in rows} for rows in tables]
+        if all(len(found) == len(rows) for found, rows in zip(keyed, tables, strict=True)):
             return keyed
-    return {str(number): row for number, row in enumerate(rows)}
+    return [{str(number): row for number, row in enumerate(rows)} for rows in tables]
 
 
 def load_state(session: Any, path: Path) -> None:

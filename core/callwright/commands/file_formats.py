@@ -475,6 +475,9 @@ def _recording() -> Schema:
         {
             "value": said({}, "what an executed call returned"),
             "error": said(nullable(STRING), "what a failed one said"),
+            "state": said(STRING, "the digest before the call"),
+            "next": said(STRING, "the digest after it"),
+            "seed": said({"type": "integer"}, "of the first call of a session that began otherwise than the first one"),
         },
     )
 

@@ -41,7 +41,7 @@ class WorldTasks(Corpus):
         self._given = given
         folder = Path(self._options.data).absolute()
         known = scenarios(folder / _FILE)
-        wanted = [normalised(world) for world in self._options.worlds] or list(known)
+        wanted = list(dict.fromkeys(map(normalised, self._options.worlds))) or list(known)
         self._places: dict[str, list[tuple[str, int, str]]] = {"train": [], "evaluation": []}
         for world in wanted:
             queries, checked = _queries(folder, world), verifiers(folder, world)

@@ -137,7 +137,7 @@ class _Maker:
             split=self._split,
             depth=len(outcomes),
             chain=1,
-            structure="parallel" if len(outcomes) > 1 else "linear",
+            structure=program.structure,
             program=program,
             facts={GOAL: {NAME: folder.name}, "family": family_of(folder.name)},
         )

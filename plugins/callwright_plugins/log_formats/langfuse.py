@@ -130,7 +130,7 @@ def _around(one: Mapping[str, Any], held: Mapping[str, Mapping[str, Any]]) -> st
 
 
 def _at(one: Mapping[str, Any]) -> str:
-    return str(one.get("startTime") or "")
+    return str(one.get("startTime") or "").removesuffix("Z")  # which comes after ".5Z", as text
 
 
 def _asked(one: Mapping[str, Any], where: str, statuses: dict[str, bool | None]) -> Asked:

@@ -94,7 +94,7 @@ def _around(run: Mapping[str, Any], runs: Mapping[str, tuple[Mapping[str, Any], 
 
 
 def _at(run: Mapping[str, Any]) -> tuple[str, str]:
-    return str(run.get("start_time") or ""), str(run.get("dotted_order") or "")
+    return str(run.get("start_time") or "").removesuffix("Z"), str(run.get("dotted_order") or "")
 
 
 def _asked(run: Mapping[str, Any], where: str, statuses: dict[str, bool | None]) -> Asked:

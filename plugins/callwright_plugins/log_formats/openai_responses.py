@@ -72,22 +72,27 @@ class OpenAIResponses:
 
     def read(self, path: Path, tools: Mapping[str, ToolSpec]) -> Iterator[Log]:
         """A log for each conversation. Raises :class:`callwright.errors.DataError` with the line."""
-        shelf, waiting = Shelf(tools), dict[str, _Row]()
+        # Those that nothing has gone on with, and the latest of all: several may go on with one.
+        shelf, waiting, latest = Shelf(tools), dict[str, _Row](), dict[str, _Row]()
         for piece in pieces_of(path):
             for at, row in enumerate(rows := _rows(piece.value)):
                 number = piece.number if len(rows) == 1 else at + 1
                 where = piece.where if len(rows) == 1 else f"{piece.where}: row {at}"
                 read = _read(row, where, f"{path.name.partition('.')[0]}-{number}")
-                if before := waiting.pop(read.before, None) if read.before else None:
+                if before := (waiting.pop(read.before, None) or latest.get(read.before)) if read.before else None:
                     read.items = [*before.items, *read.items]
                     read.findings = [*before.findings, *read.findings]
                     read.task = before.task if read.task is None else read.task
                     read.tools = read.tools if read.tools is not None else before.tools
                 elif read.before:
                     read.findings.append(f"the response before it, {read.before}, is not in the file")
-                waiting[read.id] = read
+                if (same := waiting.pop(read.id, None)) is not None:  # another one of this id
+                    yield self._log(same, shelf)
+                waiting[read.id] = latest[read.id] = read
                 if len(waiting) > 1000:  # a conversation goes on soon, or not at all
                     yield self._log(waiting.pop(next(iter(waiting))), shelf)
+                if len(latest) > 1000:
+                    del latest[next(iter(latest))]
         for left in waiting.values():
             yield self._log(left, shelf)
 

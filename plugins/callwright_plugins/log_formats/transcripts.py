@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 from callwright.environments.protocol import Outcome
 from callwright.episodes.logs.log import Log
 from callwright.episodes.logs.logged import Logged
-from callwright.episodes.logs.told import arguments_of, outcome_of, told_calls, told_log
+from callwright.episodes.logs.told import arguments_of, is_json, outcome_of, told_calls, told_log
 from callwright.episodes.logs.world import UnknownWorld
 from callwright.language.messages import Message, ToolCall
 
@@ -134,6 +134,8 @@ def _calls(said: Sequence[Message], ran: Sequence[Ran], findings: list[str]) -> 
             arguments = arguments_of(written[one.call_id].arguments)
         if arguments is None:
             findings.append(f"a run of {one.tool} is left out: the file does not say with which arguments it ran")
+        elif not is_json(arguments):
+            findings.append(f"a run of {one.tool} is left out: its arguments hold NaN or an infinity, which is no JSON")
         else:
             found.append(Logged(len(found), one.tool, arguments, outcome, one.call_id))
     runs = {one.call_id for one in found}

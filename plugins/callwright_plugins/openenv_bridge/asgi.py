@@ -110,6 +110,11 @@ async def _done(service: Service, work: Callable[..., Any], *given: Any) -> Any:
     return await in_thread(work, *given) if service.slow else work(*given)
 
 
+async def _taken(service: Service) -> Seat:
+    """A place for a session; closing those that were given up may take long. Raises :class:`.service.Refusal`."""
+    return cast("Seat", await _done(service, service.take))
+
+
 # Sockets --------------------------------------------------------------------------------------------------------------
 
 
@@ -125,7 +130,7 @@ class _Socket:
     async def serve(self) -> None:
         """Answer until the client leaves."""
         try:
-            seat, own = self._seat()
+            seat, own = await self._seat()
         except Refusal as refusal:
             answer = rpc_error(SERVER_ERROR, str(refusal), None, refusal.data) if self._is_rpc else None
             await self._say(answer or {"type": "error", "data": refusal.data})
@@ -143,9 +148,9 @@ class _Socket:
             if own:
                 await _done(self._service, self._service.leave, seat)
 
-    def _seat(self) -> tuple[Seat, bool]:
+    async def _seat(self) -> tuple[Seat, bool]:
         if self._named is None:
-            seat = self._service.take()
+            seat = await _taken(self._service)
             seat.held = True
             return seat, True
         found = self._service.seat(self._named)
@@ -228,7 +233,7 @@ async def _page(service: Service, scope: Scope, receive: Receive, send: Send) ->
 async def _once(service: Service, message: Mapping[str, Any], send: Send) -> None:
     """A message to a session that is there for it alone, as OpenEnv's pages without a session are answered."""
     try:
-        seat = service.take()
+        seat = await _taken(service)
     except Refusal as refusal:
         await _json(send, 503, {"detail": refusal.data["message"]})
         return
@@ -259,7 +264,7 @@ async def _rpc(service: Service, request: Any) -> dict[str, Any]:
     if named is not None and seat is None:
         return rpc_error(INVALID_PARAMS, f"Unknown session_id: {named!r:.80}", id)
     try:
-        used = seat or service.take()
+        used = seat or await _taken(service)
     except Refusal as refusal:
         return rpc_error(SERVER_ERROR, str(refusal), id, refusal.data)
     if method == "openenv/session/create":

@@ -3,7 +3,8 @@
 A recording is a folder with ``function_definitions.json`` (name -> definition) and ``cassette.jsonl`` (plain or
 ``.gz``), a row per call: ``{"scenario", "tool", "arguments", "status", "value" | "error"}``. ``status`` is ``ok`` (it
 returned ``value``), ``missing`` (no such tool) or ``raised`` (it failed with ``error``). For environments with state a
-row also has ``state`` and ``next``, the digests before and after; ``kind`` and ``code`` keep the exact outcome.
+row also has ``state`` and ``next``, the digests before and after, and the first one of a session that began otherwise
+than the first of its scenario the ``seed``; ``kind`` and ``code`` keep the exact outcome.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ class Recording:
     """Everything that was recorded, ready for lookup."""
 
     outcomes: Mapping[tuple[str, str, str, str], tuple[Outcome, str]]
-    initial: Mapping[str, str]
+    #: The first state of each scenario and seed, and of each scenario whatever the seed (``None``): the first recorded.
+    initial: Mapping[tuple[str, int | None], str]
     known: Mapping[int, str]
     owned: dict[Hashable, Any]
     #: The function of a module, and its arguments, that read it; they read it again where it is unpickled.
@@ -113,8 +115,8 @@ class RecordedEnvironment(Environment):
         return True
 
     def open(self, scenario: str = "", seed: int = 0) -> RecordedSession:
-        """A session of a scenario. The seed plays no part: there is one recording."""
-        return RecordedSession(self.recording, self._scenario_tools, scenario)
+        """A session in the world of this scenario and seed; of the first one recorded, if that seed was not."""
+        return RecordedSession(self.recording, self._scenario_tools, scenario, seed)
 
 
 def _environment(
@@ -129,11 +131,12 @@ class RecordedSession(OneThread, Session):
     __slots__ = ("_recording", "_scenario", "_scenario_tools", "_state")
     bounds_results = True  # by what stands in the files
 
-    def __init__(self, recording: Recording, scenario_tools: Mapping[str, str], scenario: str) -> None:
+    def __init__(self, recording: Recording, scenario_tools: Mapping[str, str], scenario: str, seed: int = 0) -> None:
         self._recording = recording
         self._scenario_tools = scenario_tools
         self._scenario = scenario
-        self._state = recording.initial.get(scenario, "")
+        known = recording.initial
+        self._state = known.get((scenario, seed)) or known.get((scenario, None), "")
         self._turn = Lock()
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
@@ -237,7 +240,7 @@ def _read(folder: Path, path: Path | None) -> Recording:
     known: dict[int, str] = {}
     owned: dict[Hashable, Any] = {}
     outcomes: dict[tuple[str, str, str, str], tuple[Outcome, str]] = {}
-    initial: dict[str, str] = {}
+    initial: dict[tuple[str, int | None], str] = {}
     for number, row in _rows(path) if path else ():
         try:
             scenario, tool, arguments, status = row["scenario"], row["tool"], row["arguments"], row["status"]
@@ -251,7 +254,9 @@ def _read(folder: Path, path: Path | None) -> Recording:
         code = row.get("code") or {"missing": "unknown_tool", "raised": error_text.partition(":")[0]}.get(status, "")
         message = error_text or ("no tool of this name" if status == "missing" else "")
         state = row.get("state", "")
-        initial.setdefault(scenario, state)
+        initial.setdefault((scenario, None), state)
+        if type(seed := row.get("seed")) is int:
+            initial.setdefault((scenario, seed), state)
         notices, injected = tuple(map(str, row.get("notices") or ())), str(row.get("injected") or "")
         outcome = Outcome(kind, value, code, message, str(row.get("undeclared") or ""), notices, injected)
         outcomes[scenario, state, tool, fingerprint_of_arguments(arguments, known)] = (outcome, row.get("next", state))
@@ -259,7 +264,7 @@ def _read(folder: Path, path: Path | None) -> Recording:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in enumerate(open_text(path).splitlines(), 1):
+    for number, line in enumerate(open_text(path).split("\n"), 1):  # what a text may hold is no end of a row
         if not line.strip():
             continue
         try:

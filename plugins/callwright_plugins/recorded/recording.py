@@ -15,7 +15,14 @@ from callwright.errors import ComponentError, FolderTaken, InfrastructureFailure
 from callwright.language.long_numbers import json_text, json_value
 from callwright.tools.spec import ToolSpec
 from callwright.training.run_folder import append_jsonl, write_atomically
-from callwright_plugins.recorded.environment import CASSETTE, DEFINITIONS, find_file, read_definitions, read_recording
+from callwright_plugins.recorded.environment import (
+    CASSETTE,
+    DEFINITIONS,
+    find_file,
+    open_text,
+    read_definitions,
+    read_recording,
+)
 from callwright_plugins.recorded.fingerprint import fingerprint_of_arguments
 
 _FLAGS = ("read_only", "destructive", "discovery", "sensitive", "hidden", "irreversible")
@@ -35,6 +42,8 @@ class RecordingEnvironment:
     folder: Path
     rows: int = field(default=0, init=False)
     _seen: set[tuple[str, str, str, str]] = field(factory=set, init=False, repr=False)
+    #: The first states that the recording knows, as :class:`.environment.Recording` has them.
+    _begins: dict[tuple[str, int | None], str] = field(factory=dict, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -45,7 +54,9 @@ class RecordingEnvironment:
                     f"{self.folder} holds a recording of other tools than those of {self.inner.name!r}, such as "
                     f"{gone[0]!r}, which would be lost: name another folder"
                 )
-        self._seen.update(read_recording(self.folder).outcomes)
+        known = read_recording(self.folder)
+        self._seen.update(known.outcomes)
+        self._begins.update(known.initial)
         definitions = {name: definition(spec) for name, spec in self.inner.tools.items()}
         text = json.dumps(definitions, indent=1, ensure_ascii=False)
         write_atomically(self.folder / DEFINITIONS, text + "\n")
@@ -67,18 +78,34 @@ class RecordingEnvironment:
 
     def open(self, scenario: str = "", seed: int = 0) -> Session:
         """A session of the wrapped environment that is listened to."""
-        return _RecordingSession(self, self.inner.open(scenario, seed), scenario)
+        return _RecordingSession(self, self.inner.open(scenario, seed), scenario, seed)
 
-    def keep(self, rows: list[tuple[tuple[str, str, str, str], dict[str, Any]]]) -> None:
-        """Write those rows that are new."""
+    def keep(self, seed: int, rows: list[tuple[tuple[str, str, str, str], dict[str, Any]]]) -> None:
+        """Write those rows of a session of this seed that are new."""
         fresh = []
-        for key, row in rows:
-            if key not in self._seen:
+        for place, (key, row) in enumerate(rows):
+            begins = place == 0 and self._begins_otherwise(key[0], seed, key[1])
+            if begins or key not in self._seen:
                 self._seen.add(key)
-                fresh.append(row)
+                fresh.append({**row, "seed": seed} if begins else row)
         if fresh:
+            self._unpack()
             append_jsonl(self.folder / CASSETTE, fresh)
             self.rows += len(fresh)
+
+    def _begins_otherwise(self, scenario: str, seed: int, state: str) -> bool:
+        """Whether a session began in a state that nobody would know to begin with."""
+        if state == self._begins.setdefault((scenario, None), state) or (scenario, seed) in self._begins:
+            return False
+        self._begins[scenario, seed] = state
+        return True
+
+    def _unpack(self) -> None:
+        """What is compressed is read only where there is no plain file, which is about to be."""
+        packed = find_file(self.folder, CASSETTE)
+        if packed is not None and packed.name != CASSETTE:
+            write_atomically(self.folder / CASSETTE, open_text(packed))
+            packed.unlink()
 
 
 @define(eq=False)
@@ -86,6 +113,7 @@ class _RecordingSession:
     owner: RecordingEnvironment
     inner: Session
     scenario: str
+    seed: int
     _rows: list[tuple[tuple[str, str, str, str], dict[str, Any]]] = field(factory=list, init=False)
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
@@ -123,7 +151,7 @@ class _RecordingSession:
         return self.inner.digest()
 
     def close(self) -> None:
-        self.owner.keep(self._rows)
+        self.owner.keep(self.seed, self._rows)
         self._rows = []
         self.inner.close()
 

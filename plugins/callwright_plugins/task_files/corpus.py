@@ -112,13 +112,23 @@ class TasksCorpus(Corpus):
         return self._splits[split]
 
     def task(self, task_id: str) -> Task:
-        """The task with this id. Raises :class:`callwright.errors.UnknownName`."""
+        """The task with this id.
+
+        Raises :class:`callwright.errors.UnknownName`, and :class:`callwright.errors.DataError` for an id that stands in
+        both files for two different tasks, as those of two syntheses of one environment do.
+        """
         try:
-            return self._file.task(task_id)
+            found = self._file.task(task_id)
         except UnknownName:
             if self._test is None:
                 raise
             return evolve(self._test.task(task_id), split=TEST)
+        if self._test is not None and _differ(self._file, self._test, task_id):
+            raise DataError(
+                f"the task {task_id!r:.80} of {self._file.path} is another one than that of {self._test.path}, so the "
+                "id says neither: give the tasks of one of the files other ids"
+            )
+        return found
 
     def fingerprint(self, split: str) -> Any:
         """What fixes the tasks of a large split: the bytes of the file."""
@@ -128,6 +138,15 @@ class TasksCorpus(Corpus):
         with (self._test_file if self._test_file is not None and of_test else self._options[0]).open("rb") as file:
             digest = {"file": hashlib.file_digest(file, "sha256").hexdigest()}
         return digest if of_test or self._band == (None, None) else {**digest, "pass": list(self._band)}
+
+
+def _differ(file: TaskFile, other: TaskFile, task_id: str) -> bool:
+    """Whether two files have different tasks under an id, whatever their splits."""
+    try:
+        theirs = other.row(other.place(task_id))
+    except UnknownName:
+        return False
+    return {**file.row(file.place(task_id)), "split": ""} != {**theirs, "split": ""}
 
 
 @frozen(eq=False)

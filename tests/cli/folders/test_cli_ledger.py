@@ -242,8 +242,19 @@ def test_doctor_names_a_damaged_row_of_an_evaluation_and_repairs_it(invoke: Invo
     assert found["rows_lost"] == {"verdicts.jsonl": 7}
     assert invoke("doctor", folder).exit_code == 1
     assert invoke("doctor", folder, "--repair").exit_code == 0
+    assert invoke("doctor", folder).exit_code == 0  # what was set aside is damaged, and nobody reads it
     assert invoke(*EVALUATE, folder).exit_code == 0
     assert (folder / "verdicts.jsonl").read_bytes() == whole
+
+    aside = (folder / "set-aside-verdicts.jsonl").read_bytes()
+    (folder / "verdicts.jsonl").write_bytes(b"oops\n" + whole)
+    settings = (folder / "settings.json").read_text()
+    (folder / "settings.json").write_text("{")
+    assert invoke("doctor", folder, "--repair").exit_code == 1  # for that is damaged as before
+    assert (folder / "set-aside-verdicts.jsonl").read_bytes() == aside
+    assert (folder / "set-aside-verdicts.jsonl-2").read_bytes() == b"oops\n" + whole
+    (folder / "settings.json").write_text(settings)
+    assert invoke("doctor", folder).exit_code == 0
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:

@@ -65,6 +65,34 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module("own_database").shop
 
 
+def test_a_table_that_comes_or_goes_is_another_state(session: Any) -> None:
+    digests = [session.digest()]
+    for statement in ("CREATE TABLE more (word)", "ALTER TABLE more ADD COLUMN page", "DROP TABLE more"):
+        assert session.call("write", {"text": "a", "then": statement}).executed
+        session.state.execute("DELETE FROM notes")
+        session.state.execute("DELETE FROM loose")
+        digests.append(session.digest())
+        assert session.fork().digest() == digests[-1]
+        assert session.call("count", {"then": statement}).kind == "execution_error"  # it only reads
+        assert session.digest() == digests[-1]
+    assert len({*digests}) == len(digests)
+
+
+def test_a_reset_to_a_scenario_that_is_not_there_leaves_the_session() -> None:
+    def fill(db: sqlite3.Connection, scenario: str, seed: int) -> None:
+        if scenario:
+            raise DataError(f"there is no scenario {scenario!r}")
+
+    session: Any = FunctionEnvironment("notes", [write, count], state=SQLiteTemplate(TABLE, fill)).open()
+    session.call("write", {"text": "a"})
+    with pytest.raises(DataError):
+        session.reset("nowhere")
+    assert session.call("count", {}).value == 1
+    session.reset()
+    assert session.call("count", {}).value == 0
+    session.close()
+
+
 def test_the_kit_finds_nothing(shop: Any) -> None:
     check_component("environment", shop, scenarios=["", "sold-out"])
 

@@ -42,6 +42,13 @@ def test_a_line_is_what_json_would_write(pairs: list[tuple[str | int, cw.Reward]
         assert writer.line(row_id, reward) == json.dumps({"id": row_id, **reward.to_json()}) + "\n"
 
 
+def test_a_line_does_not_hang_on_the_lines_before_it() -> None:
+    writer = RewardWriter()
+    for value in (0.0, -0.0, 0, 1.0, 1):  # equal numbers, of several texts
+        reward = cw.Reward(0.5, {"a": WeightedScore(cw.Score(value), 1.0)})
+        assert writer.line("a", reward) == RewardWriter().line("a", reward)
+
+
 def test_what_a_writer_remembers_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RewardWriter, "_LIMIT", 10)
     writer = RewardWriter()

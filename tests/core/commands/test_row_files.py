@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import callwright as cw
@@ -142,7 +142,8 @@ def test_a_row_with_a_key_twice_is_a_bad_row(tmp_path: Path) -> None:
     assert second["id"] == 2
 
 
-@given(st.lists(st.one_of(st.integers(0, 20), st.integers(0, 20).map(str), st.none()), max_size=60))
+@given(st.lists(st.one_of(st.integers(-3, 20), st.integers(-3, 20).map(str), st.none()), max_size=60))
+@example([-1, -2, "-1"])
 def test_ids_that_come_again_are_counted(ids: list[int | str | None]) -> None:
     remarks = RowRemarks({"id"})
     for number, one in enumerate(ids, 1):

@@ -144,7 +144,10 @@ def test_worlds_fork_reset_and_compare_there_as_here() -> None:
     assert session.call(tool, arguments) == here.call(tool, arguments)
     other = session.fork()
     assert other.digest() == session.digest()
-    assert session.diff(other) == here.diff(here.fork())
+    assert session.diff(other) == session.diff(since=other) == here.diff(here.fork())
+    elsewhere = bank.open("typical", 4)
+    with pytest.raises(cw.UsageError, match="lives in another process"):  # where its number is that of `session`
+        session.diff(elsewhere)
     assert session.snapshot() == here.snapshot()
     session.reset()
     assert pickle.loads(pickle.dumps(bank)).name == "banking"

@@ -332,6 +332,23 @@ def test_scenarios_seeds_and_scale() -> None:
         library(rows=[Book, Book])
 
 
+def test_another_seed_is_another_world_of_the_same_scenario() -> None:
+    environment = library()
+    session = environment.open("empty", 3)
+    session.reset(seed=4)
+    assert session.digest() == environment.open("empty", 4).digest() != environment.open("", 4).digest()
+    session.reset("")
+    assert session.digest() == environment.open("", 4).digest()
+
+
+def test_forks_take_injected_faults_along() -> None:
+    session = library().open("", 1)
+    session.helper("_inject_fault", {"tool": "list_books", "code": "DOWN", "nth": 2})
+    fork = session.fork()
+    for one in (session, fork):
+        assert [one.call("list_books", {}).code for _ in range(3)] == ["", "DOWN", ""]
+
+
 def test_nasty_values_are_outcomes_and_messages_stay_short() -> None:
     session = library().open()
     before = session.digest()

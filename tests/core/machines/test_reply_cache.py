@@ -224,6 +224,8 @@ def test_a_damaged_file_is_named_and_begun_anew(replies: ReplyCache, damaged: An
     aside = again.begin_anew()
     assert (aside.name, aside.read_bytes()) == ("set-aside-replies.sqlite", bytes_of_damage)
     assert again.open() == (0, 0)
+    assert again.begin_anew().name == "set-aside-replies-2.sqlite"
+    assert aside.read_bytes() == bytes_of_damage
     again.put("k", ANSWER)
     assert ReplyCache(replies.path).get("k") == ANSWER
 

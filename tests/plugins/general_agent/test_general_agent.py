@@ -113,6 +113,13 @@ def test_a_folder_is_an_environment(folder: Path) -> None:
     assert not list(folder.glob("**/__pycache__"))
 
 
+def test_the_structure_is_that_of_the_gold_calls(tmp_path: Path) -> None:
+    write(tmp_path, "home_t0")
+    write(tmp_path, "one_t0", gold=GOLD[1:])
+    corpus = cw.corpus("general-agent", data=tmp_path)
+    assert [corpus.task(name).structure for name in ("home_t0", "one_t0")] == ["parallel", "single"]
+
+
 def attempted(folder: Path, calls: list[tuple[str, dict[str, Any]]]) -> cw.Reward:
     """What the task's own reward gives for these calls, a turn each."""
     pipeline = open_pipeline("general-agent", cw.corpus("general-agent", data=folder), FORM)

@@ -121,6 +121,26 @@ def test_every_turn_and_the_order_in_which_calls_ran(name: str) -> None:
     assert any("ran in the order" in one for one in log.findings()) == (FORMATS[name] in ORDERED)
 
 
+def test_responses_that_go_on_with_the_same_one_have_its_beginning(tmp_path: Path) -> None:
+    def response(id: str, before: str | None, asked: str) -> dict[str, Any]:
+        said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": f"{asked}!"}]}
+        held: dict[str, Any] = {"id": id, "object": "response", "input": asked, "output": [said]}
+        return held | ({"previous_response_id": before} if before else {})
+
+    def read(*lines: Any) -> list[tuple[str, list[str]]]:
+        path = tmp_path / "asked.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        logs = list(cw.read_log(path, "responses"))
+        assert not any(log.findings() for log in logs)
+        return [(log.task.id, [message.text for message in log.messages]) for log in logs]
+
+    one, other = response("b", "a", "b"), response("c", "a", "c")
+    assert read(response("a", None, "a"), one, other) == [("b", ["a", "a!", "b", "b!"]), ("c", ["a", "a!", "c", "c!"])]
+    # No row is lost, whatever it is called.
+    rows = [[response("", None, f"{line}{at}") for at in "xy"] for line in "12"]
+    assert sorted(said[0] for _, said in read(*rows)) == ["1x", "1y", "2x", "2y"]
+
+
 def changed(name: str, tmp_path: Path, change: Callable[[Any], Any]) -> list[cw.Log]:
     """The logs of a file whose values were changed."""
     text = (FILES / name).read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,19 @@ def test_requests_without_their_history_get_the_results_of_runs(changed: Any) ->
     assert [one.role for one in log.messages] == ["assistant", "tool", "assistant", "tool", "tool", "assistant"]
     assert [one.outcome.kind for one in log.calls] == ["ok", "execution_error", "ok"]
     assert log.messages[1].text == '{"country": "USA"}'
+
+
+@pytest.mark.parametrize(("name", "first"), [("langsmith.jsonl", 42), ("langfuse.json", 41)])
+def test_what_began_within_a_second_is_in_its_order(name: str, first: int, tmp_path: Path) -> None:
+    text = (FILES / name).read_text(encoding="utf-8")
+    for second in range(first, 48):  # many libraries leave out a fraction that is zero
+        short = "" if second == first else f".{second - first}"
+        text = re.sub(rf"08:47:{second}\.0+Z", f"08:47:59{short}Z", text)
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    (log,) = cw.read_log(path, name.partition(".")[0])
+    assert calls_of(log) == [["c1"], ["c2", "c3"], []]
+    assert not [one for one in log.findings() if "does not begin" in one]
 
 
 def test_a_history_that_was_rewritten_is_a_finding_and_every_answer_is_kept(changed: Any) -> None:

@@ -231,6 +231,9 @@ def test_a_request_that_stands_alone_must_name_its_session(
     listed = post(f"{url}?session=mine").json()["result"]["structuredContent"]
     assert listed == {"result": ["cup", "vase"]}
     assert post(f"{url}?session=another").json()["result"]["structuredContent"] == {"result": []}
+    for seed in ("--3", "%C2%B2", "three"):
+        refused = post(f"{url}?session=new&seed={seed}").json()["result"]
+        assert "seed must be an integer" in refused["content"][0]["text"]
 
 
 def test_connections_of_older_protocols_have_a_session(shelf_world: ModuleType, serve_http: Callable[..., str]) -> None:

@@ -187,10 +187,15 @@ def test_scenarios_are_templates(wrap: Wrap, template: Path, tmp_path: Path) -> 
     empty.mkdir()
     folders = {"some": template, "none": empty}
     environment = wrap("odd_server.py", "plain", "{workspace}", workspace_template=folders, pool=2)
-    assert notes(environment.open("some")) == ["from the template"]
+    session = environment.open("some")
+    assert notes(session) == ["from the template"]
     assert notes(environment.open("none")) == []
     with pytest.raises(UnknownName, match="Did you mean 'some'"):
         environment.open("nome")
+    note(session, "kept")
+    with pytest.raises(UnknownName, match="Did you mean 'some'"):
+        session.reset("nome")
+    assert notes(session) == ["from the template", "kept"]
 
 
 def test_the_workspace_has_one_name_everywhere(wrap: Wrap) -> None:

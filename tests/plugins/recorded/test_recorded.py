@@ -192,6 +192,49 @@ def test_compressed_recordings_are_read(tmp_path: Path) -> None:
     assert play(RecordedEnvironment(tmp_path), "100") == play(bank(), "100")
 
 
+def test_what_is_recorded_beside_a_compressed_recording_is_added_to_it(tmp_path: Path) -> None:
+    play(RecordingEnvironment(bank(), tmp_path), "100")
+    data = (tmp_path / "cassette.jsonl").read_bytes()
+    (tmp_path / "cassette.jsonl").unlink()
+    (tmp_path / "cassette.jsonl.gz").write_bytes(gzip.compress(data))
+    play(RecordingEnvironment(bank(), tmp_path), "50")
+    for scenario in ("100", "50"):
+        assert play(RecordedEnvironment(tmp_path), scenario) == play(bank(), scenario)
+    assert (tmp_path / "cassette.jsonl").read_bytes().startswith(data)
+
+
+def test_texts_with_ends_of_lines_of_unicode_are_recorded(tmp_path: Path) -> None:
+    @cw.tool(read_only=True)
+    def say(text: str) -> str:
+        """Say it."""
+        return text
+
+    spoken = "one\u2028two\u0085three\x0bfour"
+    recording = RecordingEnvironment(cw.environment("echo", tools=[say]), tmp_path)
+    session = recording.open()
+    session.call("say", {"text": spoken})
+    session.close()
+    assert RecordedEnvironment(tmp_path).open().call("say", {"text": spoken}).value == spoken
+
+
+def test_a_session_begins_in_the_world_of_its_seed(tmp_path: Path) -> None:
+    def first(environment: Any, seed: int) -> tuple[str, Any]:
+        session = environment.open("typical", seed)
+        try:
+            return session.digest(), session.call("find_customer", {"limit": 3}).value
+        finally:
+            session.close()
+
+    live = cw.environment("banking")
+    for _ in range(2):  # the second one finds the first states in the files
+        recording = RecordingEnvironment(live, tmp_path)
+        expected = {seed: first(recording, seed) for seed in (4, 0, 7)}
+    assert recording.rows == 0
+    recorded = RecordedEnvironment(tmp_path)
+    assert {seed: first(recorded, seed) for seed in expected} == expected == {s: first(live, s) for s in expected}
+    assert first(recorded, 99) == expected[4]
+
+
 def test_fingerprints_tell_values_apart_and_do_not_depend_on_identity() -> None:
     values = [1, 1.0, True, "1", None, "null", [], {}, [[]], [1], [1.0], {"a": 1}, {"a": "1"}, ["a", "b"], ["a,b"]]
     values += [[{"k": index, "text": "x" * 100}] for index in range(5)]

@@ -78,6 +78,12 @@ def test_a_second_file_is_the_split_test(file: Path, tmp_path: Path) -> None:
     with pytest.raises(UnknownName, match="task"):
         corpus.task("nobody's")
     check_component("corpus", corpus, again=cw.corpus("tasks", file=str(learnt), test_file=str(other)))
+    same = list(corpus["train"])
+    cw.write_tasks(other, [*same[1:], evolve(same[0], query="Something else.")])
+    both = cw.corpus("tasks", file=str(learnt), test_file=str(other))
+    assert both.task(same[1].id).split == "train"
+    with pytest.raises(DataError, match="is another one than that of"):
+        both.task(same[0].id)
     cw.write_tasks(learnt, [evolve(task, split="test") for task in tasks.splits["train"]])
     with pytest.raises(UsageError, match="has a split 'test' itself"):
         cw.corpus("tasks", file=str(learnt), test_file=str(other))

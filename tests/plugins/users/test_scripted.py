@@ -65,6 +65,14 @@ def test_it_tells_what_it_knows_when_it_is_asked_and_not_before() -> None:
         talk(user, ["Which travel day?"], World())
 
 
+def test_what_is_known_as_name_is_a_name_like_any_other() -> None:
+    knows = {"name": "Alice", "email": "a@b.c"}
+    asks = ["What is your name?", "And your email?"]
+    assert talk(scripted(knows=knows), asks) == ["name: Alice.", "email: a@b.c."]
+    told = scripted(knows=knows, tells={"email": "I am {name}; write to {email}."})
+    assert talk(told, asks[1:]) == ["I am Alice; write to a@b.c."]
+
+
 def test_what_was_told_is_told_again_only_to_a_question() -> None:
     user = scripted(knows={"pin": "4711"}, opening=["pin"], satisfied=GOAL, patience=9)
     heard = talk(user, ["Your PIN was right. Anything else?", "What was your PIN?", "The PIN is fine."])

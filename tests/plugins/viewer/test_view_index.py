@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from tests.plugins.viewer.conftest import board_of, make_run, rollouts, write_rows
 
+from callwright.plugins import default_registry
 from callwright_plugins.viewer.serving.api import Board
+from callwright_plugins.viewer.sources.finding import sources_of
 
 
 def index_of(run: Path) -> Path:
@@ -39,9 +41,6 @@ def test_in_parts_it_is_the_same(own: Path) -> None:
     wanted = whole.answer("rows", {"source": "own", "limit": "500"})
     whole.close()
     index_of(own).unlink()
-    from callwright.plugins import default_registry
-    from callwright_plugins.viewer.sources.finding import sources_of
-
     parts = Board(sources_of([own], default_registry()), default_registry())
     turns = 1
     while parts.indexes["own"].refresh(5):
@@ -95,6 +94,21 @@ def test_rows_that_anybody_wrote_are_listed(tmp_path: Path) -> None:
     for row in page["rows"]:
         assert board.answer("rollout", {"source": "run", "n": str(row["n"])}) is not None or row["n"] > 4
     assert board.answer("rows", {"source": "run", "q": "masked:yes"})["total"] >= 1
+    board.close()
+
+
+def test_counts_are_of_the_rows_that_are_there(tmp_path: Path) -> None:
+    path = tmp_path / "scored.jsonl"
+    right = []
+    board: Board | None = None
+    for total in (0.0, 1.0, 0.0):
+        rows = [{"id": at, "task": f"at {total}", "total": total, "scores": {}} for at in range(3)]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        board = board or Board(sources_of([path], default_registry()), default_registry())
+        board.read_all()
+        right.append(board.answer("rows", {"source": "scored", "q": "total>0.5"})["total"])
+    assert right == [0, 3, 0]
+    assert board is not None
     board.close()
 
 

@@ -90,8 +90,8 @@ class RowRemarks:
 
     def _remember(self, row_id: str | int) -> bool:
         """Whether the id was there before. Of two ids one is taken for the other once in 2 to the power of 60 times."""
-        # A number and the same digits as a text are two ids.
-        mark = hash((row_id, type(row_id) is str)) & 0xFFFFFFFFFFFFFFFF or 1
+        # A number and the same digits as a text are two ids, and so are -1 and -2, whose hashes are one.
+        mark = hash((row_id, type(row_id) is str, row_id == -1)) & 0xFFFFFFFFFFFFFFFF or 1
         table, slot = self._table, mark & (_SLOTS - 1)
         while table[slot]:
             if table[slot] == mark:

@@ -27,7 +27,7 @@ class RewardWriter:
 
     def __init__(self, evidence: EvidenceKept = "all") -> None:
         self._evidence = evidence
-        self._heads: dict[tuple[str, float, float, float, float], str] = {}
+        self._heads: dict[tuple[object, ...], str] = {}
         self._shared: dict[int, tuple[WeightedScore, str, str]] = {}
 
     def line(self, row_id: str | int, reward: Reward) -> str:
@@ -60,12 +60,15 @@ class RewardWriter:
         return text
 
     def _head(self, name: str, score: Score, weight: float) -> str:
-        key = (name, score.value, score.low, score.high, weight)
+        value, low, high = score.value, score.low, score.high
+        # Equal numbers have several texts (1 and 1.0, 0.0 and -0.0): a line must not hang on which one came first.
+        kinds = type(value), type(low), type(high), type(weight)
+        key = (name, value or repr(value), low or repr(low), high or repr(high), weight or repr(weight), kinds)
         head = self._heads.get(key)
         if head is None:
             if len(self._heads) >= self._LIMIT:
                 self._heads.clear()
-            shown = {"value": score.value, "low": score.low, "high": score.high, "weight": weight}
+            shown = {"value": value, "low": low, "high": high, "weight": weight}
             head = self._heads[key] = f'{json.dumps(name)}: {json.dumps(shown)[:-1]}, "evidence": '
         return head
 

@@ -98,10 +98,11 @@ class BackedSession(Session):
 
     def reset(self, scenario: str | None = None, seed: int | None = None) -> None:
         first, second = self._opened
-        self._opened = (first if scenario is None else scenario, second if seed is None else seed)
+        opened = (first if scenario is None else scenario, second if seed is None else seed)
+        state = self.environment.backend(*opened)  # first: where there is no such scenario, the session stays
         self.close()
-        self._first = None
-        self._have(self.environment.backend(*self._opened))
+        self._opened, self._first = opened, None
+        self._have(state)
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Have the state of a snapshot. Raises :class:`callwright.UsageError` for a backend that cannot."""

@@ -72,7 +72,7 @@ class SQLite:
         self.connection.row_factory = sqlite3.Row
         self.connection.set_authorizer(self._authorize)
         self._ours = False
-        self._known: tuple[int, Tables] | None = None
+        self._known: tuple[tuple[int, int], Tables] | None = None
 
     def execute(self, sql: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> sqlite3.Cursor:
         """Run one statement; values belong into ``parameters``, never into the text."""
@@ -101,7 +101,9 @@ class SQLite:
 
         SQLite's own counters (``sqlite_sequence``) are part of it: they decide which id comes next.
         """
-        changes = self.connection.total_changes
+        # A table that is made, changed or dropped is no change of a row.
+        schema: int = self.connection.execute("PRAGMA schema_version").fetchone()[0]
+        changes = self.connection.total_changes, schema
         if self._known is not None and self._known[0] == changes:
             return self._known[1]
         found = {name: self._rows(name) for name in self._names()}

@@ -219,7 +219,7 @@ class ComposedEnvironment(ByName, Environment):
 
         Raises :class:`callwright.errors.UnknownName` for a scenario that a part does not have.
         """
-        return ComposedSession(self, self.opens(scenario, seed), seed)
+        return ComposedSession(self, scenario, seed)
 
     def opens(self, scenario: str, seed: int) -> tuple[tuple[str, int], ...]:
         """Scenario and seed of each part. Raises as :meth:`open`."""

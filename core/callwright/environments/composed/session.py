@@ -51,6 +51,7 @@ class ComposedSession(MovingTime, Session):
         "_opens",
         "_parts",
         "_purse",
+        "_scenario",
         "_seed",
         "_touched",
         "environment",
@@ -59,8 +60,9 @@ class ComposedSession(MovingTime, Session):
     bounds_results = True
     environment: ComposedEnvironment
 
-    def __init__(self, environment: ComposedEnvironment, opens: tuple[tuple[str, int], ...], seed: int) -> None:
-        self.environment, self._seed = environment, seed
+    def __init__(self, environment: ComposedEnvironment, scenario: str, seed: int) -> None:
+        opens = environment.opens(scenario, seed)
+        self.environment, self._scenario, self._seed = environment, scenario, seed
         self._turn = Lock()
         self._closed = False
         self._exposure = None
@@ -293,7 +295,7 @@ class ComposedSession(MovingTime, Session):
             other = ComposedSession.__new__(ComposedSession)
             other.environment, other._turn, other._closed = self.environment, Lock(), self._closed
             other._opens, other._begins, other._head = self._opens, self._begins, self._head
-            other._seed, other.people = self._seed, self.people
+            other._scenario, other._seed, other.people = self._scenario, self._seed, self.people
             other._parts = [part.fork() for part in self._parts]
             other._purse = other._purse_of(other._parts)
             other._now, other._clock = self._now, self._clock
@@ -309,10 +311,10 @@ class ComposedSession(MovingTime, Session):
         """Back to the first state of this scenario and seed, or of another one. The clock moves on as it did."""
         self._enter()
         try:
-            opens = self._opens
-            if scenario is not None or seed is not None:
-                self._seed = self._seed if seed is None else seed
-                opens = self.environment.opens(scenario or "", self._seed)
+            scenario = self._scenario if scenario is None else scenario
+            seed = self._seed if seed is None else seed
+            opens = self.environment.opens(scenario, seed)
+            self._scenario, self._seed = scenario, seed
             for part in self._parts:
                 part.close()
             self._begin(opens)

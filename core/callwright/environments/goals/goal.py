@@ -250,7 +250,7 @@ def _fits(wanted: Any, value: Any) -> bool:
         if operator in _OPERATORS:
             try:
                 return _OPERATORS[operator](given, value)
-            except TypeError:  # 5 is not at least "a"
+            except (TypeError, AttributeError):  # 5 is not at least "a", and no text contains it
                 return False
     return same(wanted, value)
 

@@ -249,14 +249,26 @@ class IsolatedSession(Session):
             )
 
         def method(*given: Any, **named: Any) -> Any:
-            sent = tuple(value._handle if isinstance(value, IsolatedSession) else value for value in given)
-            found = self._process.ask(f"{name!r} of a session", ("method", self._number, name, sent, named))
+            sent = tuple(self._sent(name, value) for value in given)
+            known = {key: self._sent(name, value) for key, value in named.items()}
+            found = self._process.ask(f"{name!r} of a session", ("method", self._number, name, sent, known))
             if isinstance(found, Handle):
                 self._process.sessions += 1
                 return IsolatedSession(self.environment, self._process, found)
             return found
 
         return method
+
+    def _sent(self, name: str, value: Any) -> Any:
+        """What the other side is told of an argument: of a session its number, which means nothing elsewhere."""
+        if not isinstance(value, IsolatedSession):
+            return value
+        if value._process is not self._process:
+            raise UsageError(
+                f"{name!r} of a session of {self.environment.name!r} is given a session that lives in another process. "
+                'Give it a fork of this one, which lives where it does, or open both with isolation = "none"'
+            )
+        return Handle(value._number)
 
     @property
     def _number(self) -> int:

@@ -174,7 +174,8 @@ class _Sessions:
 
     def do_method(self, number: int, name: str, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
         session = self._open[number]
-        method = partial(getattr(session.inner, name), *map(self._inner, given), **named)
+        known = {key: self._inner(value) for key, value in named.items()}
+        method = partial(getattr(session.inner, name), *map(self._inner, given), **known)
         found = session.watched(f"{name!r} of a session", method)
         if not (hasattr(found, "call") and hasattr(found, "digest")):
             return found

@@ -108,6 +108,7 @@ class StatefulSession(MovingTime, CalledByUsers, Session):
             other = StatefulSession(self.environment, self.world.fork())
             other._clock, other._notices, other._user_turns = self._clock, self._notices, self._user_turns
             other._exposure = None if self._exposure is None else copy(self._exposure)
+            other._faults = None if self._faults is None else dict(self._faults)
             return other
         finally:
             turn.release()
@@ -125,6 +126,8 @@ class StatefulSession(MovingTime, CalledByUsers, Session):
         """As :meth:`reset`, for helpers: they run in the midst of a call."""
         base = self.world.base
         if scenario is not None or seed is not None:
+            if scenario is None and base.origin is not None:
+                scenario = base.origin[1][1]
             name = self.environment.scenario_name(scenario or "")
             base = self.environment.base(name, base.seed if seed is None else seed)
         self.world = World(base)

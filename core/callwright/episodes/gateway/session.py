@@ -328,6 +328,8 @@ class GatewaySession:
             if key not in ("messages", "model", "stream", "stream_options", "n")
         }
         body = await self._gateway.ask_server([message.to_openai() for message in request.messages], given)
+        if not body.get("choices"):
+            raise InfrastructureFailure("the server behind the gateway answered without a choice")
         choice = body["choices"][0]
         message = with_new_ids(Message.from_openai({**choice["message"], "role": "assistant"}), self._new_id)
         finish = str(choice.get("finish_reason") or "stop")

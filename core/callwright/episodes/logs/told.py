@@ -23,6 +23,7 @@ from callwright.errors import DataError
 from callwright.language.messages import Message, ToolCall
 from callwright.language.strict_json import kind as json_kind
 from callwright.tools.spec import ToolSpec
+from callwright.walk.task_rows.plain_json import survives_json
 from callwright.walk.tasks import Task
 
 _LONGEST: Final = 500
@@ -33,7 +34,7 @@ def outcome_of(text: str, failed: bool | None = None, code: str = "", value: Any
     """What a result says of its call. ``failed`` is what the file says of that, ``None`` where it says nothing.
 
     A text that we told says so itself. Else the value of a call that executed is ``value``, or what the text holds:
-    JSON, or the text itself.
+    JSON, or the text itself. What JSON has no way to write (NaN, infinities) is a text, so that logs can be written.
     """
     own = read_told(text)
     if own is not None:
@@ -42,17 +43,26 @@ def outcome_of(text: str, failed: bool | None = None, code: str = "", value: Any
         return UNKNOWN
     if failed:
         return Outcome("execution_error", None, code or "error", text[:_LONGEST])
-    return Outcome("ok", value_of(text) if value is None else value)
+    return Outcome("ok", value if value is not None and is_json(value) else value_of(text))
 
 
 def value_of(text: str) -> Any:
     """What a text holds: the value of JSON, else the text."""
     if text[:1] in _JSON and text.strip():
         try:
-            return parse(text.encode("utf-8", "surrogatepass"))
+            value = parse(text.encode("utf-8", "surrogatepass"))
         except (ValueError, RecursionError):
             return text
+        return value if is_json(value) else text
     return text
+
+
+def is_json(value: Any) -> bool:
+    """Whether JSON can hold a value that was read: most readers, ours included, take ``NaN`` and ``1e999`` as well."""
+    try:
+        return survives_json(value)
+    except (ValueError, RecursionError):
+        return False
 
 
 _JSON: Final = frozenset('{["-0123456789tfn \n')
@@ -121,7 +131,7 @@ def arguments_of(text: str) -> dict[str, Any] | None:
         value = parse(text.encode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
+    return value if isinstance(value, dict) and is_json(value) else None
 
 
 class Shelf:

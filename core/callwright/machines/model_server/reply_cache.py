@@ -192,6 +192,10 @@ class ReplyCache:
         """Set the file aside and begin with an empty one. Returns where the old one is now."""
         self.close()
         aside = self.path.with_name(f"set-aside-{self.path.name}")
+        number = 1
+        while aside.exists():  # an earlier one, whose answers were paid for as well
+            number += 1
+            aside = self.path.with_name(f"set-aside-{self.path.stem}-{number}{self.path.suffix}")
         self.path.replace(aside)
         for rest in ("-wal", "-shm", "-journal"):
             self.path.with_name(self.path.name + rest).unlink(missing_ok=True)

@@ -175,15 +175,20 @@ def refuse_lost_rows(lost: Sequence[str], run: Run, say: Callable[[str], object]
     say(f"going on though {'; '.join(lost)}; written down in the ledger")
 
 
-def set_aside(path: Path) -> Path:
-    """Give a folder a name that nobody reads. Raises :class:`callwright.errors.RunError`."""
+def aside_of(path: Path) -> Path:
+    """A name that nobody reads, and that nothing has yet, beside a file or folder."""
     target = path.with_name(SET_ASIDE + path.name)
     number = 1
     while target.exists():
         number += 1
         target = path.with_name(f"{SET_ASIDE}{path.name}-{number}")
+    return target
+
+
+def set_aside(path: Path) -> Path:
+    """Give a folder a name that nobody reads. Raises :class:`callwright.errors.RunError`."""
     try:
-        return path.rename(target)
+        return path.rename(aside_of(path))
     except OSError as error:
         raise RunError(f"{path} cannot be set aside: {error.strerror or error}") from error
 

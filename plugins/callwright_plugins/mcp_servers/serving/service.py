@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import re
 import sys
 import threading
 import time
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _LONGEST_ID: Final = 200
+#: Seeds as addresses name them. Python knows more digits than these (``²``), of which it makes no number.
+_SEED_TEXT: Final = re.compile(r"-?[0-9]{1,100}")
 _INVALID_PARAMS: Final = -32602
 _INTERNAL_ERROR: Final = -32603
 #: How long a call may take, in seconds, unless the server is told otherwise.
@@ -313,7 +316,7 @@ def make_server(service: Service) -> Server[str]:
             for key, name in ((SCENARIO, "scenario"), (SEED, "seed")):
                 if key not in meta and name in query:
                     text = query[name]
-                    meta[key] = int(text) if key == SEED and text.lstrip("-").isdigit() else text
+                    meta[key] = int(text) if key == SEED and _SEED_TEXT.fullmatch(text) else text
             return named
         if service.session is not None:
             return service.session

@@ -302,11 +302,15 @@ class MCPEnvironment(Environment):
     async def aopen(self, scenario: str = "", seed: int = 0) -> MCPSession:
         """:meth:`open`, in the portal's loop; elsewhere: ``await PORTAL.arun(environment.aopen())``."""
         await self.astart()
-        if not self.served and scenario not in self._templates and (scenario or len(self._templates) > 1):
-            raise UnknownName("scenario (they are those of workspace_template)", scenario, self._templates)
+        self.check_scenario(scenario)
         session = MCPSession(self, scenario, seed, choose_digest(self.options, served=self.served))
         await session.sit_down()
         return session
+
+    def check_scenario(self, scenario: str) -> None:
+        """Raises :class:`callwright.errors.UnknownName` for one that no workspace begins with."""
+        if not self.served and scenario not in self._templates and (scenario or len(self._templates) > 1):
+            raise UnknownName("scenario (they are those of workspace_template)", scenario, self._templates)
 
     async def astop(self) -> None:
         """:meth:`stop`, in the portal's loop."""

@@ -374,6 +374,8 @@ class MCPSession(Session):
         """:meth:`reset`, in the portal's loop."""
         async with self._turn:
             self._check_open()
+            if scenario is not None:
+                self.environment.check_scenario(scenario)
             changed = scenario not in (None, self.scenario) or seed not in (None, self.seed)
             self.scenario = self.scenario if scenario is None else scenario
             self.seed = self.seed if seed is None else seed

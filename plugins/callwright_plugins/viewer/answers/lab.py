@@ -40,7 +40,9 @@ def rewards(index: Index, scored: Sequence[Index]) -> dict[str, dict[int, float]
         }
         matched = {by_id[name]: value for name, value in totals.items() if name in by_id}
         if len(matched) < len(totals) / 2:  # ids are lines of the rows
-            matched = {int(name): value for name, value in totals.items() if name.isdigit() and int(name) <= len(rows)}
+            matched = {
+                int(name): value for name, value in totals.items() if name.isdecimal() and int(name) <= len(rows)
+            }
         found[other.source.key] = matched
     return {name: values for name, values in found.items() if values}
 

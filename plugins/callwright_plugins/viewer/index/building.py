@@ -107,12 +107,14 @@ class Index:
 
     def matching(self, where: str, values: Sequence[Any]) -> int:
         """How many rows meet a condition; counted once for the rows that there are."""
+        counts = self._counts
         key = (self.count, where, *values)
-        if key not in self._counts:
-            if len(self._counts) >= _COUNTED:
-                self._counts.clear()
-            self._counts[key] = int(self.one(f"SELECT count(*) FROM rollouts WHERE {where}", values)[0])
-        return self._counts[key]
+        found = counts.get(key)
+        if found is None:
+            if len(counts) >= _COUNTED:
+                counts.clear()
+            found = counts[key] = int(self.one(f"SELECT count(*) FROM rollouts WHERE {where}", values)[0])
+        return found
 
     @property
     def components(self) -> dict[str, str]:
@@ -223,6 +225,7 @@ class Index:
             "INSERT INTO words (words) VALUES ('delete-all');"
         )
         connection.commit()
+        self._counts = {}  # a new one: what is counted at this moment is of the rows before
 
     def _note(self, connection: sqlite3.Connection, **values: object) -> None:
         connection.executemany(

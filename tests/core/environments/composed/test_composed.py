@@ -337,6 +337,16 @@ def test_forks_copies_and_pickles_go_on_as_it_does(steps: list[int], data: Any) 
         assert {other.digest() for other in others} == {before}
 
 
+def test_another_seed_leaves_each_part_its_scenario_and_a_seed_of_its_own() -> None:
+    session = ALL.open("shop=sparse@7", 1)
+    session.reset(seed=2)
+    assert session.digest() == ALL.open("shop=sparse@7", 2).digest()
+    with pytest.raises(UnknownName):
+        session.reset("no such", 3)
+    session.reset()
+    assert session.digest() == session.fork().digest() == ALL.open("shop=sparse@7", 2).digest()
+
+
 def test_resetting_leads_back_to_the_first_state_or_to_another_scenario() -> None:
     session = opened(ALL)
     first = session.digest()

@@ -154,6 +154,7 @@ def test_from_where_it_went_out() -> None:
 def test_operators(wanted: Any, fits: bool) -> None:
     goal = {"holds": [{"table": "accounts", "where": {"id": "A00002"}, "has": {"cents": wanted}}]}
     assert checked(goal, world()).equal is fits
+    assert not checked({"holds": [{"table": "accounts", "where": {"id": {"contains": 2}}}]}, world())
     assert checked({"holds": [{"table": "accounts", "where": {"tags": {"contains": "joint"}}, "count": 1}]}, world())
 
 
