@@ -259,7 +259,8 @@ def _read(folder: Path, path: Path | None) -> Recording:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in enumerate(open_text(path).splitlines(), 1):
+    # Not splitlines(): a text within a row may hold U+2028 and other ends of lines, which JSON need not escape.
+    for number, line in enumerate(open_text(path).split("\n"), 1):
         if not line.strip():
             continue
         try:

@@ -97,6 +97,21 @@ def test_a_recording_is_read_once_while_it_is_in_use_and_anew_when_it_changes(tm
     assert later.recording is not first.recording
 
 
+def test_a_text_of_several_lines_is_read_again_whatever_ends_them(tmp_path: Path) -> None:
+    text = "a\u2028b\x85c\nd\r\ne\x0b"
+
+    @cw.tool(read_only=True)
+    def page() -> str:
+        """A text."""
+        return text
+
+    live = cw.environment("pages", tools=[page], state=lambda scenario, seed: None)
+    session = RecordingEnvironment(live, tmp_path).open("")
+    session.call("page", {})
+    session.close()
+    assert RecordedEnvironment(tmp_path).open("").call("page", {}).value == text
+
+
 def test_recorded_tools_keep_their_specs(tmp_path: Path) -> None:
     live = bank()
     RecordingEnvironment(live, tmp_path)

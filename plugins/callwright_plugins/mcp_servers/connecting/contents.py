@@ -98,7 +98,7 @@ def _text(text: str) -> Any:
     """A text; lines that are objects of JSON each, as a journal of them: in which order they stand means nothing."""
     if text.startswith("{"):
         try:
-            lines = [json.loads(line) for line in text.splitlines() if line.strip()]
+            lines = [json.loads(line) for line in text.split("\n") if line.strip()]
         except (ValueError, RecursionError):
             return text
         if all(isinstance(line, dict) for line in lines):
