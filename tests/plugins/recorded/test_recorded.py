@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from attrs import define, evolve, field
 from click.testing import CliRunner
 
 import callwright as cw
+from callwright.environments.protocol import Outcome, Session
 from callwright.errors import DataError, FolderTaken, InfrastructureFailure
 from callwright.pipeline import build_pipeline
 from callwright_plugins.recorded.command import record
@@ -110,6 +111,43 @@ def test_a_text_of_several_lines_is_read_again_whatever_ends_them(tmp_path: Path
     session.call("page", {})
     session.close()
     assert RecordedEnvironment(tmp_path).open("").call("page", {}).value == text
+
+
+def test_a_value_that_a_later_call_changes_is_recorded_as_it_was_told(tmp_path: Path) -> None:
+    class Pages(Session):
+        """Tells the very list that it writes in."""
+
+        def __init__(self) -> None:
+            self.pages: list[int] = []
+
+        def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
+            if tool == "write":
+                self.pages.append(len(self.pages))
+                return Outcome("ok", None)
+            return Outcome("ok", self.pages)
+
+        def digest(self) -> str:
+            return str(len(self.pages))
+
+        def close(self) -> None:
+            pass
+
+    class Book(cw.Environment):
+        name, pure = "book", False
+
+        @property
+        def tools(self) -> Mapping[str, cw.ToolSpec]:
+            return {tool: cw.ToolSpec.from_mcp({"name": tool, "inputSchema": {}}) for tool in ("write", "read")}
+
+        def open(self, scenario: str = "", seed: int = 0) -> Session:
+            return Pages()
+
+    session = RecordingEnvironment(Book(), tmp_path).open()
+    for tool in ("read", "write", "read"):
+        session.call(tool, {})
+    session.close()
+    recorded = RecordedEnvironment(tmp_path).open()
+    assert [recorded.call(tool, {}).value for tool in ("read", "write", "read")] == [[], None, [0]]
 
 
 def test_recorded_tools_keep_their_specs(tmp_path: Path) -> None:
