@@ -19,6 +19,7 @@ from callwright_plugins.users.mistaken import mistaken
 from callwright_plugins.users.script import (
     Phrases,
     filled,
+    in_words,
     normal,
     questions,
     read_changes,
@@ -170,7 +171,7 @@ class Following:
 
     def _tell(self, name: str, session: Looks) -> str:
         value = self._value(name, session)
-        sentence = self._tells.get(name, "{name}: {value}.")
+        sentence = self._tells.get(name)
         random = Random(f"{self._seed}/mistake/{name}")
         slips = name not in self._told and random.random() < self._script.mistakes
         if slips:
@@ -180,7 +181,10 @@ class Following:
         corrected = name in self._wrong
         self._told.add(name)
         (self._wrong.add if slips else self._wrong.discard)(name)
-        told = filled(sentence, {**self._values(sentence, session), "name": name, "value": value, name: value})
+        if sentence is None:
+            told = f"{name}: {in_words(value)}."
+        else:  # what is known as 'name' or 'value' goes before the meaning that these have without
+            told = filled(sentence, {"name": name, "value": value, **self._values(sentence, session), name: value})
         return f"Sorry, I was wrong. {told}" if corrected else told
 
     def _go_on(self, session: Looks) -> Said:

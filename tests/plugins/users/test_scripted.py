@@ -65,6 +65,18 @@ def test_it_tells_what_it_knows_when_it_is_asked_and_not_before() -> None:
         talk(user, ["Which travel day?"], World())
 
 
+def test_it_may_know_something_as_name_or_value() -> None:
+    user = scripted(
+        knows={"name": "Bo Diaz", "city": "Rome", "value": 7, "seat": 12},
+        tells={"city": "I am {name} and live in {city}.", "seat": "{name} sits in {seat}, {value}."},
+    )
+    assert talk(user, ["Your name?"]) == ["name: Bo Diaz."]
+    assert talk(user, ["Which value?"]) == ["value: 7."]
+    assert talk(user, ["Which city?"]) == ["I am Bo Diaz and live in Rome."]
+    assert talk(user, ["Which seat?"]) == ["Bo Diaz sits in 12, 7."]
+    assert talk(scripted(knows={"pin": 1}, tells={"pin": "The {name} is {value}."}), ["pin?"]) == ["The pin is 1."]
+
+
 def test_what_was_told_is_told_again_only_to_a_question() -> None:
     user = scripted(knows={"pin": "4711"}, opening=["pin"], satisfied=GOAL, patience=9)
     heard = talk(user, ["Your PIN was right. Anything else?", "What was your PIN?", "The PIN is fine."])
