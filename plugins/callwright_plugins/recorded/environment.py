@@ -22,6 +22,7 @@ from attrs import evolve, frozen
 from callwright.environments.calling import OneThread, in_use
 from callwright.environments.protocol import Environment, Outcome, OutcomeKind, Session
 from callwright.errors import DataError
+from callwright.language.long_numbers import json_value
 from callwright.language.strict_json import kind as json_kind
 from callwright.pickling import made_by
 from callwright.tools.spec import ToolSpec
@@ -264,7 +265,7 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = json_value(line)
         except ValueError as error:
             raise DataError(f"{path}:{number}: not valid JSON: {error}") from error
         if not isinstance(row, dict):

@@ -98,19 +98,18 @@ def test_a_recording_is_read_once_while_it_is_in_use_and_anew_when_it_changes(tm
     assert later.recording is not first.recording
 
 
-def test_a_text_of_several_lines_is_read_again_whatever_ends_them(tmp_path: Path) -> None:
-    text = "a\u2028b\x85c\nd\r\ne\x0b"
-
+@pytest.mark.parametrize("told", ["a\u2028b\x85c\nd\r\ne\x0b", 10**5000], ids=["lines", "number"])
+def test_texts_of_several_lines_and_long_numbers_are_read_again(told: Any, tmp_path: Path) -> None:
     @cw.tool(read_only=True)
-    def page() -> str:
-        """A text."""
-        return text
+    def page() -> str | int:
+        """A text or a number."""
+        return told  # type: ignore[no-any-return]
 
     live = cw.environment("pages", tools=[page], state=lambda scenario, seed: None)
     session = RecordingEnvironment(live, tmp_path).open("")
     session.call("page", {})
     session.close()
-    assert RecordedEnvironment(tmp_path).open("").call("page", {}).value == text
+    assert RecordedEnvironment(tmp_path).open("").call("page", {}).value == told
 
 
 def test_a_value_that_a_later_call_changes_is_recorded_as_it_was_told(tmp_path: Path) -> None:
