@@ -30,7 +30,7 @@ from callwright.walk.calls.parsing import parsed
 from callwright.walk.completion import Completion
 from callwright.walk.conditions import Conditions
 from callwright.walk.limits import StopReason, limits_for
-from callwright.walk.openings.opening import begins_with_user, told
+from callwright.walk.openings.opening import begins_with_user, heard_before
 from callwright.walk.prompt import described
 from callwright.walk.tasks import Task
 from callwright.walk.trace import Trace
@@ -142,7 +142,7 @@ class Conversation:
             from callwright.walk.users.talking import Talk  # here, as a scorer has no use for what it costs to import
 
             assert task.user is not None
-            self._talk = Talk(user, task.user.name, _heard_before(task), self._look, self._act)
+            self._talk = Talk(user, task.user.name, heard_before(task), self._look, self._act)
 
     def reseed(self, seed: int) -> None:
         """Draw what its user draws from another seed: for engines that know the step of a training with their first
@@ -383,9 +383,3 @@ class Conversation:
         self._execution.close()
         if self._there is not None:
             self._there.close()
-
-
-def _heard_before(task: Task) -> Sequence[Message]:
-    """The conversation up to the task's query, as its user has it."""
-    before = told(task.opening.history) if task.opening is not None else ()
-    return (*before, Message.user(task.query)) if task.query or not before else before

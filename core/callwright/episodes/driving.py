@@ -280,4 +280,6 @@ async def drive_many(
 async def _in_thread(call: Callable[..., T], /, *arguments: Any) -> T:
     import asyncio
 
-    return await asyncio.to_thread(call, *arguments)
+    from callwright.machines.event_loop import called
+
+    return await asyncio.to_thread(called, call, *arguments)

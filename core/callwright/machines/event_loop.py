@@ -295,8 +295,22 @@ async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
         gate = _threads.gates[loop] = _Gate()
     async with gate.places:
         found: Future[T] = Future()
-        gate.start(partial(_do, found, partial(contextvars.copy_context().run, function, *arguments)))
+        gate.start(partial(_do, found, partial(contextvars.copy_context().run, called, function, *arguments)))
         return await asyncio.wrap_future(found)
+
+
+def called(function: Callable[..., T], *arguments: Any) -> T:
+    """``function(*arguments)`` for an event loop that waits for it: what a thread is given, such as by asyncio's
+    ``to_thread``.
+
+    A ``StopIteration``, as of a ``next`` that found nothing, comes as the :class:`RuntimeError` that a coroutine makes
+    of it: no future of a loop takes one, and whoever awaits it would wait for ever.
+    """
+    try:
+        return function(*arguments)
+    except StopIteration as error:
+        name = getattr(function, "__qualname__", type(function).__name__)
+        raise RuntimeError(f"{name} raised StopIteration: a next() found nothing and had no default") from error
 
 
 def _do(found: Future[T], call: Callable[[], T]) -> None:

@@ -14,6 +14,7 @@ from callwright.language.messages import Message
 from callwright.language.program import Program
 from callwright.training.spoken_references import WEIGHT as WEIGHT
 from callwright.training.spoken_references import conversation_of, speaks
+from callwright.walk.openings.opening import begins_with_user
 from callwright.walk.tasks import Task
 
 #: What a policy is shown. A program is written in the form of the recipe; where episodes have several turns its calls
@@ -46,10 +47,11 @@ class References(Protocol):
 
 def reference_of(corpus: object, task: Task) -> Shown | None:
     """What is to be shown for a task of ``corpus``: what the corpus says, else the conversation that a reference stated
-    turn by turn makes with the task's user, else the reference program.
+    turn by turn makes with the task's user, else the reference program. ``None`` where there is nothing, as of a
+    reference turn by turn to a request that its user makes in the episode.
     """
     if isinstance(corpus, References):
         return corpus.reference(task)
     if speaks(task):
-        return conversation_of(task)
+        return None if begins_with_user(task) else conversation_of(task)
     return task.program

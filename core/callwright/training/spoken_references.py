@@ -12,6 +12,7 @@ from callwright.errors import DataError, InfrastructureFailure
 from callwright.language.messages import Message, ToolCall
 from callwright.language.program import Call, Program, plain, revive
 from callwright.walk.conditions import Conditions
+from callwright.walk.openings.opening import begins_with_user, heard_before
 from callwright.walk.task_rows.chats import json_of
 from callwright.walk.tasks import Task
 
@@ -34,17 +35,22 @@ def conversation_of(task: Task, conditions: Conditions | None = None) -> tuple[M
     with a call that fails and that the assistant makes up for by other calls has the weight 0
     (:data:`callwright.training.demonstrations.WEIGHT`): how it is made up for is to be learnt, and not the mistake. One
     that a hazard befell is none. Raises
-    :class:`callwright.errors.DataError` for a reference that cannot be read, and
+    :class:`callwright.errors.DataError` for a reference that cannot be read and for a task that its user begins, and
     :class:`callwright.InfrastructureFailure` where the session is lost.
     """
     from callwright.walk.users.talking import Talk
 
+    if begins_with_user(task):
+        raise DataError(
+            f"task {task.id!r} begins with its user, whose first words are said in the episode, so that nothing can "
+            "follow a query here: state the query, or train such tasks by reinforcement learning"
+        )
     conditions = conditions or Conditions()
     user = conditions.user(task)
     assert user is not None
     assert task.user is not None
     execution = conditions.execution(task)
-    talk = Talk(user, task.user.name, [Message.user(task.query)], execution.look, execution.act)
+    talk = Talk(user, task.user.name, heard_before(task), execution.look, execution.act)
     said: list[Message] = []
     failed: set[int] = set()
     number = 0

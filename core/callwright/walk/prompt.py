@@ -96,7 +96,7 @@ def build_messages(
         )
         messages.append(Message.user(_other_world(shot, briefing) + note + shot.query))
         messages.append(Message.assistant(parser.render(shot.program)))
-    return _heard([*messages, *_begun(task, parser), *_asked(task)], task, registry)
+    return _heard([*messages, *_begun(task, parser), *asked(task)], task, registry)
 
 
 def with_listed_tools(messages: Sequence[Message], tools: Iterable[ToolSpec], parser: Parser) -> list[Message]:
@@ -131,7 +131,7 @@ def _native_messages(task: Task, parser: Parser, shots: Sequence[Task], limits: 
     for shot in shots:
         messages.append(Message.user(_other_world(shot, briefing) + shot.query))
         messages += _native_example(shot, handles=handles != "")
-    return [*messages, *(task.opening.shown if task.opening is not None else ()), *_asked(task)]
+    return [*messages, *(task.opening.shown if task.opening is not None else ()), *asked(task)]
 
 
 def _begun(task: Task, parser: Parser) -> Iterator[Message]:
@@ -159,7 +159,7 @@ def _spoken(text: str, parser: Parser) -> str:
     return spoken(read if isinstance(read, Program) else None, Completion(text))
 
 
-def _asked(task: Task) -> tuple[Message, ...]:
+def asked(task: Task) -> tuple[Message, ...]:
     """The query; a task that goes on from the last message of its history has none."""
     return () if not task.query and task.opening is not None and task.opening.history else (Message.user(task.query),)
 

@@ -56,7 +56,7 @@ class Contains:
 def normalised(text: str) -> str:
     """Lower case without accents, articles and punctuation; points within numbers stay, their commas do not."""
     plain = "".join(one for one in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(one))
-    plain = re.sub(r"(?<=[0-9]),(?=[0-9]{3})", "", plain)
+    plain = re.sub(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))", "", plain)
     plain = re.sub(r"(?<![0-9])\.|\.(?![0-9])|[^\w.]|_", " ", plain)
     return " ".join(word for word in plain.split() if word not in _ARTICLES)
 

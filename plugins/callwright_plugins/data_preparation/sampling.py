@@ -1,7 +1,8 @@
 """A sample of rows without holding the others: those whose seeded digests are least.
 
-A row's place depends on the seed and on its content alone. So the order of the file does not matter, equal rows are
-one, and what is drawn for reinforcement learning and for supervised training never overlaps.
+A row's place depends on the seed and on what it asks alone. So the order of the file does not matter, of rows that ask
+the same one is drawn (the first by its output), and what is drawn for reinforcement learning and for supervised
+training never overlaps.
 """
 
 from __future__ import annotations
@@ -18,24 +19,26 @@ class Sample:
     def __init__(self, size: int, seed: int) -> None:
         self.size = size
         self._seed = str(seed).encode()
-        self._heap: list[tuple[int, Row]] = []  # the negative digest, so that the greatest is on top
-        self._held: set[int] = set()
+        self._heap: list[int] = []  # negative digests, so that the greatest is on top
+        self._held: dict[int, Row] = {}
 
     def add(self, row: Row) -> None:
         """Take a row in, if it is among the least."""
         text = f"{row.instruction}\0{row.input}".encode("utf-8", "surrogatepass")
         place = int.from_bytes(hashlib.blake2b(text, digest_size=16, key=self._seed).digest(), "big")
-        if place in self._held or not self.size:
+        if not self.size:
+            return
+        if (held := self._held.get(place)) is not None:
+            self._held[place] = min(held, row, key=lambda one: one.output)
             return
         if len(self._heap) < self.size:
-            heapq.heappush(self._heap, (-place, row))
-        elif place < -self._heap[0][0]:
-            dropped, _ = heapq.heapreplace(self._heap, (-place, row))
-            self._held.discard(-dropped)
+            heapq.heappush(self._heap, -place)
+        elif place < -self._heap[0]:
+            del self._held[-heapq.heapreplace(self._heap, -place)]
         else:
             return
-        self._held.add(place)
+        self._held[place] = row
 
     def rows(self) -> list[tuple[int, Row]]:
         """What was drawn, with digests, the least first."""
-        return sorted(((-place, row) for place, row in self._heap), key=lambda item: item[0])
+        return sorted(self._held.items(), key=lambda item: item[0])

@@ -23,6 +23,7 @@ from attrs import evolve, frozen
 from callwright.environments.calling import OneThread, in_use
 from callwright.environments.protocol import Environment, Outcome, OutcomeKind, Session
 from callwright.errors import DataError
+from callwright.language.long_numbers import json_value
 from callwright.language.strict_json import kind as json_kind
 from callwright.pickling import made_by
 from callwright.tools.spec import ToolSpec
@@ -264,11 +265,12 @@ def _read(folder: Path, path: Path | None) -> Recording:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in enumerate(open_text(path).split("\n"), 1):  # what a text may hold is no end of a row
+    # Not splitlines(): a text within a row may hold U+2028 and other ends of lines, which JSON need not escape.
+    for number, line in enumerate(open_text(path).split("\n"), 1):
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = json_value(line)
         except ValueError as error:
             raise DataError(f"{path}:{number}: not valid JSON: {error}") from error
         if not isinstance(row, dict):

@@ -15,6 +15,7 @@ from callwright.errors import ComponentError, FolderTaken, InfrastructureFailure
 from callwright.language.long_numbers import json_text, json_value
 from callwright.tools.spec import ToolSpec
 from callwright.training.run_folder import append_jsonl, write_atomically
+from callwright.walk.execution import copy_json
 from callwright_plugins.recorded.environment import (
     CASSETTE,
     DEFINITIONS,
@@ -133,7 +134,8 @@ class _RecordingSession:
         if status == "raised" or outcome.message:
             row["error"] = outcome.message
         if status != "raised" or outcome.value is not None:
-            row["value"] = outcome.value
+            # It is written when the session is closed, and where nothing is pure a later call may change it till then.
+            row["value"] = outcome.value if self.owner.pure else copy_json(outcome.value)
         row |= {"kind": outcome.kind, "code": outcome.code}
         if outcome.undeclared:
             row["undeclared"] = outcome.undeclared

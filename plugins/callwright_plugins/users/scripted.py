@@ -171,7 +171,7 @@ class Following:
 
     def _tell(self, name: str, session: Looks) -> str:
         value = self._value(name, session)
-        sentence = self._tells.get(name, "")
+        sentence = self._tells.get(name)
         random = Random(f"{self._seed}/mistake/{name}")
         slips = name not in self._told and random.random() < self._script.mistakes
         if slips:
@@ -181,8 +181,9 @@ class Following:
         corrected = name in self._wrong
         self._told.add(name)
         (self._wrong.add if slips else self._wrong.discard)(name)
-        told = f"{name}: {in_words(value)}."
-        if sentence:  # in which what is known as "name" is that
+        if sentence is None:
+            told = f"{name}: {in_words(value)}."
+        else:  # what is known as 'name' or 'value' goes before the meaning that these have without
             told = filled(sentence, {"name": name, "value": value, **self._values(sentence, session), name: value})
         return f"Sorry, I was wrong. {told}" if corrected else told
 

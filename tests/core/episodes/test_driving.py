@@ -458,3 +458,32 @@ def test_engines_are_asked_once_and_calls_run_here_unless_somebody_says_otherwis
     one = episode()
     drive_batch([one], down)
     assert (asked, one.attempt.stop) == (1, "machinery")
+
+
+def test_a_next_that_finds_nothing_ends_what_drives_in_threads(
+    make_task: Callable[..., cw.Task], list_parser: Any
+) -> None:
+    class Nowhere(FunctionEnvironment):
+        def open(self, scenario: str, seed: int) -> Any:
+            return next(one for one in () if one == scenario)
+
+    @cw.tool
+    def here() -> int:
+        """Nothing."""
+        return 4
+
+    environment = Nowhere("nowhere", [here])
+    task = make_task(4, environment=environment, tools=environment.tools)
+    pipeline = Pipeline("toolworld-mini-v1", "tier", list_parser)
+    codec = PlainCodec(_Bytes(), lambda task: task.query)
+    conditions = cw.Conditions(time_limit=float("inf"))
+
+    async def engine(context: Any, room: int) -> EngineOutput:
+        return EngineOutput((*b'[["here", {}]]', 0))
+
+    async def drives() -> None:
+        one = pipeline.token_episode(task, codec, conditions=conditions)
+        await asyncio.wait_for(drive_one(one, engine, threads=True), 60)
+
+    with pytest.raises(RuntimeError, match="raised StopIteration"):
+        asyncio.run(drives())

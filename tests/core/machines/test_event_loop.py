@@ -209,3 +209,13 @@ assert event_loop.run(asyncio.sleep(0, 1)) == 1
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_next_that_finds_nothing_in_a_thread_is_raised_where_it_is_awaited() -> None:
+    """No future of asyncio takes a ``StopIteration``: whoever awaited it would wait for ever."""
+
+    async def asked() -> object:
+        return await asyncio.wait_for(event_loop.in_thread(next, iter(())), 60)
+
+    with pytest.raises(RuntimeError, match="next raised StopIteration"):
+        asyncio.run(asked())

@@ -14,6 +14,9 @@ from callwright.errors import DataError
 from callwright.language.messages import Message
 from callwright.training.demonstrations import reference_of
 from callwright.training.spoken_references import conversation_of, speaks
+from callwright.walk.conditions import Conditions
+from callwright.walk.openings.opening import Opening
+from callwright.walk.users.said import Said
 
 MINI = cw.corpus("worlds-mini-v1")
 
@@ -86,3 +89,22 @@ def test_a_call_that_a_hazard_befell_was_right() -> None:
     said = conversation_of(evolve(task, hazards=hazards, facts={**task.facts, "gold": [call, *task.facts["gold"]]}))
     assert '"error"' in said[1].text
     assert not said[0].extra
+
+
+def test_the_user_has_heard_what_was_said_before_the_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[list[str | None]] = []
+
+    class Listening:
+        def reply(self, messages: Any, session: Any) -> Said:
+            heard.append([message.text for message in messages])
+            return Said("Go on.")
+
+    monkeypatch.setattr(Conditions, "user", lambda self, task: Listening())
+    opening = Opening(history=(Message.user("I am Ann."), Message.assistant("Hello Ann.")))
+    gold: Any = [{"say": "Which one?"}, {"say": "Done."}]
+    task = evolve(MINI["validation"][0], opening=opening, facts={"gold": gold})
+    conversation_of(task)
+    assert heard == [["I am Ann.", "Hello Ann.", task.query, "Which one?"]]
+    with pytest.raises(DataError, match="begins with its user"):
+        conversation_of(evolve(task, query=""))
+    assert reference_of(MINI, evolve(task, query="")) is None

@@ -44,7 +44,7 @@ class Counting:
             case "fails":
                 return TeacherFailure("down")
             case "cut":
-                return TeacherReply("half", finish="length")
+                return TeacherReply("half", finish="length", usage={"cost": 1.0})
         return TeacherReply(
             f"{self.model} {request.first_words} {self.asked[request.first_words]}", usage={"cost": 1.0}
         )
@@ -98,6 +98,15 @@ def test_failures_and_cut_off_replies_are_asked_again(kind: Any, tmp_path: Path)
         assert cut.truncated
     assert inner.asked == {"fails": 2, "cut": 2}
     assert len(teacher.file) == 0
+    assert teacher.file.cost() == ReplyFile(tmp_path / "replies.sqlite").cost() == 2.0, "it was paid for"
+
+
+def test_of_two_replies_to_one_request_both_were_paid_for(tmp_path: Path) -> None:
+    file, asked = ReplyFile(tmp_path / "replies.sqlite"), request("a")
+    first, second = (TeacherReply(text, usage={"cost": 1.0}) for text in ("one", "two"))
+    assert file.put("key", asked, {}, first) == first
+    assert file.put("key", asked, {}, second) == first
+    assert (len(file), file.cost()) == (1, 2.0)
 
 
 def test_another_model_is_asked_for_itself(kind: Any, tmp_path: Path) -> None:

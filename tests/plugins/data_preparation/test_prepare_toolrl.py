@@ -17,6 +17,7 @@ from callwright.errors import DataError
 from callwright_plugins.data_preparation import formats, literals, reading, rows, toolrl
 from callwright_plugins.data_preparation.command import prepare
 from callwright_plugins.data_preparation.conversations import BadRow, Called, Conversation, Turn
+from callwright_plugins.data_preparation.sampling import Sample
 from callwright_plugins.toolrl_rows.corpus import ToolRLRows, calls_of, tools_of
 
 WEATHER = {
@@ -149,6 +150,15 @@ def test_equal_seeds_give_equal_bytes_in_any_order_of_the_rows(tmp_path: Path) -
     assert made[0].sft == made[1].sft
     assert set(made[0].rl) != set(made[2].rl)
     assert len(made[0].rl) == 1000
+
+
+def test_of_rows_that_ask_the_same_one_is_drawn_whatever_their_order() -> None:
+    same = [rows.Row("tools", "the same question", text) for text in ("two", "one", "three")]
+    for order in (same, same[::-1]):
+        sample = Sample(5, seed=0)
+        for row in order:
+            sample.add(row)
+        assert [row for _, row in sample.rows()] == [same[1]]
 
 
 def test_a_data_set_that_has_fewer_is_said_and_bad_rows_are_counted_by_reason(tmp_path: Path) -> None:

@@ -462,3 +462,16 @@ def test_a_client_of_an_environment_without_rules_is_told_what_it_is(shelf_world
         return str(client.instructions)
 
     assert "\n" not in in_memory(Service(shelf_world.ShelfWorld()), told)
+
+
+def test_an_environment_whose_next_finds_nothing_is_an_error_of_the_session(shelf_world: ModuleType) -> None:
+    class Nowhere(shelf_world.ShelfWorld):  # type: ignore[misc]
+        def open(self, scenario: str, seed: int) -> Any:
+            return next(one for one in () if one == scenario)
+
+    async def asked() -> Any:
+        service = Service(Nowhere(), threads=True)
+        return await asyncio.wait_for(service.manage("a", {}, {"op": "open"}), 60)
+
+    with pytest.raises(RuntimeError, match="raised StopIteration"):
+        asyncio.run(asked())

@@ -111,15 +111,15 @@ def test_contents_are_those_of_files_and_not_their_bytes(tmp_path: Path) -> None
         (folder / "link").symlink_to("sub/a.txt")
     database(one / "x.db", ("Bo", 1), ("Di", 2))
     database(other / "x.db", ("Di", 2), ("Bo", 1))
-    (one / "graph.json").write_text('{"name": "Bo"}\n{"name": "Di"}')
-    (other / "graph.json").write_text('{"name": "Di"}\n{"name": "Bo"}\n')
+    (one / "graph.json").write_text('{"name": "Bo\u2028"}\n{"name": "Di"}', encoding="utf-8")
+    (other / "graph.json").write_text('{"name": "Di"}\n{"name": "Bo\u2028"}\n', encoding="utf-8")
     assert (one / "x.db").read_bytes() != (other / "x.db").read_bytes()
     found = contents(one, alias="/workspace")
     assert found == contents(other, alias="/workspace")
     assert found["sub"] == "folder"
     assert found["sub/a.txt"] == "in /workspace\n"
     assert found["x.db"]["tables"]["guests"]["rows"] == [["Bo", 1], ["Di", 2]]
-    assert found["graph.json"] == {"lines": [{"name": "Bo"}, {"name": "Di"}]}
+    assert found["graph.json"] == {"lines": [{"name": "Bo\u2028"}, {"name": "Di"}]}
     assert found["blob"]["bytes"] == 2
     assert contents(one, ["x.*", "sub*"]).keys() == {"blob", "graph.json", "link"}
 

@@ -47,6 +47,11 @@ def value_of(argv: list[str], flag: str) -> str:
     return argv[argv.index(flag) + 1]
 
 
+@pytest.mark.parametrize(("seed", "told"), [(7, "7"), (-1, str(2**31 - 1)), (2**40 + 5, "5")])
+def test_any_seed_of_a_recipe_is_one_that_numpy_takes(make_pipeline: Any, seed: int, told: str) -> None:
+    assert value_of(translated(text_of('name = "grpo"', f"seed = {seed}"), make_pipeline).argv, "--train.seed") == told
+
+
 @pytest.mark.parametrize("name", PAPERS)
 def test_shipped_recipes_are_accepted(name: str, openrlhf_registry: cw.Registry) -> None:
     trainer = create_trainer(load_recipe(name), openrlhf_registry)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from attrs import define, evolve, field
 from click.testing import CliRunner
 
 import callwright as cw
+from callwright.environments.protocol import Outcome, Session
 from callwright.errors import DataError, FolderTaken, InfrastructureFailure
 from callwright.pipeline import build_pipeline
 from callwright_plugins.recorded.command import record
@@ -95,6 +96,57 @@ def test_a_recording_is_read_once_while_it_is_in_use_and_anew_when_it_changes(tm
     later = RecordedEnvironment(tmp_path)
     assert play(later, "50") == play(bank(), "50")
     assert later.recording is not first.recording
+
+
+@pytest.mark.parametrize("told", ["a\u2028b\x85c\nd\r\ne\x0b", 10**5000], ids=["lines", "number"])
+def test_texts_of_several_lines_and_long_numbers_are_read_again(told: Any, tmp_path: Path) -> None:
+    @cw.tool(read_only=True)
+    def page() -> str | int:
+        """A text or a number."""
+        return told  # type: ignore[no-any-return]
+
+    live = cw.environment("pages", tools=[page], state=lambda scenario, seed: None)
+    session = RecordingEnvironment(live, tmp_path).open("")
+    session.call("page", {})
+    session.close()
+    assert RecordedEnvironment(tmp_path).open("").call("page", {}).value == told
+
+
+def test_a_value_that_a_later_call_changes_is_recorded_as_it_was_told(tmp_path: Path) -> None:
+    class Pages(Session):
+        """Tells the very list that it writes in."""
+
+        def __init__(self) -> None:
+            self.pages: list[int] = []
+
+        def call(self, tool: str, arguments: dict[str, Any]) -> Outcome:
+            if tool == "write":
+                self.pages.append(len(self.pages))
+                return Outcome("ok", None)
+            return Outcome("ok", self.pages)
+
+        def digest(self) -> str:
+            return str(len(self.pages))
+
+        def close(self) -> None:
+            pass
+
+    class Book(cw.Environment):
+        name, pure = "book", False
+
+        @property
+        def tools(self) -> Mapping[str, cw.ToolSpec]:
+            return {tool: cw.ToolSpec.from_mcp({"name": tool, "inputSchema": {}}) for tool in ("write", "read")}
+
+        def open(self, scenario: str = "", seed: int = 0) -> Session:
+            return Pages()
+
+    session = RecordingEnvironment(Book(), tmp_path).open()
+    for tool in ("read", "write", "read"):
+        session.call(tool, {})
+    session.close()
+    recorded = RecordedEnvironment(tmp_path).open()
+    assert [recorded.call(tool, {}).value for tool in ("read", "write", "read")] == [[], None, [0]]
 
 
 def test_recorded_tools_keep_their_specs(tmp_path: Path) -> None:

@@ -65,12 +65,16 @@ def test_it_tells_what_it_knows_when_it_is_asked_and_not_before() -> None:
         talk(user, ["Which travel day?"], World())
 
 
-def test_what_is_known_as_name_is_a_name_like_any_other() -> None:
-    knows = {"name": "Alice", "email": "a@b.c"}
-    asks = ["What is your name?", "And your email?"]
-    assert talk(scripted(knows=knows), asks) == ["name: Alice.", "email: a@b.c."]
-    told = scripted(knows=knows, tells={"email": "I am {name}; write to {email}."})
-    assert talk(told, asks[1:]) == ["I am Alice; write to a@b.c."]
+def test_it_may_know_something_as_name_or_value() -> None:
+    user = scripted(
+        knows={"name": "Bo Diaz", "city": "Rome", "value": 7, "seat": 12},
+        tells={"city": "I am {name} and live in {city}.", "seat": "{name} sits in {seat}, {value}."},
+    )
+    assert talk(user, ["Your name?"]) == ["name: Bo Diaz."]
+    assert talk(user, ["Which value?"]) == ["value: 7."]
+    assert talk(user, ["Which city?"]) == ["I am Bo Diaz and live in Rome."]
+    assert talk(user, ["Which seat?"]) == ["Bo Diaz sits in 12, 7."]
+    assert talk(scripted(knows={"pin": 1}, tells={"pin": "The {name} is {value}."}), ["pin?"]) == ["The pin is 1."]
 
 
 def test_what_was_told_is_told_again_only_to_a_question() -> None:

@@ -15,6 +15,7 @@ from attrs import field, frozen
 
 from callwright.episodes.token_episode import Codec, EngineOutput
 from callwright.errors import InfrastructureFailure, UsageError
+from callwright.machines.event_loop import called
 from callwright.tools.spec import ToolSpec
 from callwright.walk.conditions import Conditions
 
@@ -88,7 +89,9 @@ class BatchedEngine:
             await asyncio.sleep(self._window)
             batch, self._waiting = self._waiting, []
             try:
-                made = await asyncio.to_thread(self._engine, [episode for episode, _ in batch])
+                made = await asyncio.to_thread(called, self._engine, [episode for episode, _ in batch])
+                if len(made) != len(batch):
+                    raise ValueError(f"it gave {len(made)} completions for {len(batch)} contexts; this is its bug")
             except Exception as error:
                 lost = InfrastructureFailure(f"the engine failed: {type(error).__name__}: {error}")
                 for _, answer in batch:

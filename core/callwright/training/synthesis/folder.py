@@ -129,7 +129,7 @@ class Synthesis:
             yields = Yields(planned=len(jobs))
             for row in _read(self.folder / UNITS):
                 self._take(row, yields)
-            if self._limit_cost():
+            if kept < len(jobs) and self._limit_cost():  # what has its units needs no more money
                 workers = held.enter_context(Workers(executor, self.here, self.request, self.stuck_after))
             reporter.start("units", len(jobs), kept)
             for rows in workers.rows(jobs[kept:]):

@@ -48,6 +48,8 @@ _TABLE: Final = (
     "model TEXT NOT NULL, words TEXT NOT NULL, asked TEXT NOT NULL, settings TEXT NOT NULL, reply TEXT NOT NULL) "
     "WITHOUT ROWID"
 )
+#: What replies cost that are not kept: they were paid for all the same.
+_SPENT: Final = "CREATE TABLE IF NOT EXISTS spent (cost REAL NOT NULL)"
 #: Of so many stored requests of the role the nearest to a missing one is looked for.
 _COMPARED: Final = 2_000
 #: Characters of a request that are compared.
@@ -120,7 +122,16 @@ class ReplyFile:
             json.dumps(reply.to_json(), sort_keys=True),
         )
         self._run("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
-        return reply if (kept := self.get(key)) is None or kept == reply else kept
+        if (kept := self.get(key)) is None or kept == reply:
+            return reply
+        self.spent(reply)
+        return kept
+
+    def spent(self, reply: TeacherReply) -> None:
+        """Count what a reply cost that is not kept."""
+        cost = reply.usage.get("cost", 0.0)
+        if cost and not reply.cached:
+            self._run("INSERT INTO spent VALUES (?)", (cost,))
 
     def of_request(self, request: TeacherRequest) -> list[Stored]:
         """Replies to a request of whatever teacher and settings, by model."""
@@ -130,9 +141,9 @@ class ReplyFile:
         return [Stored(digest, model, _reply(text, self.path)) for digest, model, text in found]
 
     def cost(self) -> float:
-        """What all replies cost when they were asked."""
+        """What all replies cost when they were asked, also those that are not kept."""
         costs = [_reply(text, self.path).usage.get("cost", 0.0) for (text,) in self._run("SELECT reply FROM replies")]
-        return math.fsum(costs)
+        return math.fsum([*costs, *(cost for (cost,) in self._run("SELECT cost FROM spent"))])
 
     def __len__(self) -> int:
         ((count,),) = self._run("SELECT count(*) FROM replies")
@@ -199,6 +210,7 @@ class ReplyFile:
             made.execute("PRAGMA journal_mode=WAL")
             made.execute("PRAGMA synchronous=NORMAL")
             made.execute(_TABLE)
+            made.execute(_SPENT)
         except BaseException:
             made.close()
             raise
@@ -287,7 +299,10 @@ class CachedTeacher:
     def _keep(
         self, key: str, request: TeacherRequest, answer: TeacherReply | TeacherFailure
     ) -> TeacherReply | TeacherFailure:
-        if isinstance(answer, TeacherFailure) or answer.truncated:
+        if isinstance(answer, TeacherFailure):
+            return answer
+        if answer.truncated:
+            self.file.spent(answer)
             return answer
         return self.file.put(key, request, self.settings(request.role), answer)
 

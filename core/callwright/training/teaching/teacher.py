@@ -22,6 +22,7 @@ from attrs import field, frozen
 from callwright.digests import digest_of
 from callwright.errors import UnknownName, UsageError
 from callwright.language.messages import Message, ToolCall
+from callwright.machines.event_loop import called
 from callwright.tools.spec import ToolSpec
 
 Role = Literal["planner", "user", "assistant", "judge"]
@@ -215,5 +216,5 @@ class _Threads:
         self._teacher = teacher
 
     async def ask_one(self, request: TeacherRequest) -> TeacherReply | TeacherFailure:
-        (answer,) = await asyncio.to_thread(self._teacher.ask, [request])
+        (answer,) = await asyncio.to_thread(called, self._teacher.ask, [request])
         return answer

@@ -15,7 +15,7 @@ from callwright.environments.protocol import Environment
 from callwright.errors import UsageError
 from callwright.language.program import Program
 from callwright.walk.openings.opening import Opening
-from callwright.walk.tasks import Task
+from callwright.walk.tasks import Instance, Task
 from callwright.walk.users.said import UserSpec
 
 #: How many tools of other environments a task is offered beside its own.
@@ -23,6 +23,10 @@ USUAL: Final = 8
 #: The fact that holds a task's goal, and the parts of a goal, by which one is known among a user's options.
 _GOAL: Final = "goal"
 _OF_A_GOAL: Final = frozenset({"holds", "changed", "nothing_else"})
+#: Facts that hold reference calls: Prove's steps, and references that are stated turn by turn.
+_OF_CALLS: Final = ("steps", "gold")
+#: What the name of a call's tool stands under in them.
+_CALLED: Final = ("tool", "name")
 
 
 def composed_with(environment: Environment, others: Sequence[Environment]) -> ComposedEnvironment:
@@ -36,8 +40,9 @@ def composed_with(environment: Environment, others: Sequence[Environment]) -> Co
 def distracted(task: Task, whole: ComposedEnvironment, *, tools: int = USUAL, seed: int = 0) -> Task:
     """The task among ``tools`` tools of the other parts of ``whole``, of which its environment is one.
 
-    Which, and in what order all stand, is drawn from ``seed`` and the task's id. Tools of the task whose name another
-    part has, too, are qualified: in its program as well. A goal names its tables by the part.
+    Which, and in what order all stand, is drawn from ``seed`` and the task's id. Where prompts list fewer tools than
+    the task has, they list the distractors besides. Tools of the task whose name another part has, too, are qualified:
+    in its program and its facts as well. A goal names its tables by the part. Its further worlds are of its own part.
     """
     if isinstance(tools, bool) or not isinstance(tools, int) or tools < 0:
         raise UsageError(f"distractors are a number of tools, not {tools!r:.80}")
@@ -47,20 +52,29 @@ def distracted(task: Task, whole: ComposedEnvironment, *, tools: int = USUAL, se
     others = sorted(public for public, (number, _) in whole.routes.items() if _part(whole, number) != own)
     rng = Random(f"distractors/{seed}/{task.id}")
     offered = {mine[name]: evolve(spec, name=mine[name]) for name, spec in task.tools.items()}
-    offered |= {name: whole.tools[name] for name in rng.sample(others, min(tools, len(others)))}
+    drawn = rng.sample(others, min(tools, len(others)))
+    offered |= {name: whole.tools[name] for name in drawn}
     order = sorted(offered)
     rng.shuffle(order)
+    listed = None if task.shown is None else {*(mine[name] for name in task.shown), *drawn}
     return evolve(
         task,
         tools={name: offered[name] for name in order},
         environment=whole,
-        scenario=json.dumps({own: [task.scenario, task.seed]}),
+        scenario=_world(own, task),
         program=None if task.program is None else _renamed(task.program, mine),
-        facts=_placed_facts(task.facts, own),
+        facts=_placed_facts(task.facts, own, mine),
         user=None if task.user is None else UserSpec(task.user.name, _placed(task.user.options, own)),
         opening=None if task.opening is None else _placed_opening(task.opening, names),
         appear={mine[name]: turn for name, turn in task.appear.items()},
+        shown=None if listed is None else tuple(name for name in order if name in listed),
+        instances=tuple(evolve(one, scenario=_world(own, one)) for one in task.instances),
     )
+
+
+def _world(part: str, of: Task | Instance) -> str:
+    """The scenario of the whole in which the part has the world of a task, or of an instance of one."""
+    return json.dumps({part: [of.scenario, of.seed]})
 
 
 def _part(whole: ComposedEnvironment, number: int) -> str:
@@ -86,8 +100,22 @@ def _placed_opening(opening: Opening, names: Mapping[str, str]) -> Opening:
     return Opening(actions, history)
 
 
-def _placed_facts(facts: Mapping[str, Any], part: str) -> Mapping[str, Any]:
-    return {**facts, _GOAL: _placed(facts[_GOAL], part)} if _GOAL in facts else facts
+def _placed_facts(facts: Mapping[str, Any], part: str, names: Mapping[str, str]) -> Mapping[str, Any]:
+    goal = {_GOAL: _placed(facts[_GOAL], part)} if _GOAL in facts else {}
+    calls = {name: _calls_renamed(facts[name], names) for name in _OF_CALLS if name in facts}
+    return {**facts, **goal, **calls} if goal or calls else facts
+
+
+def _calls_renamed(stated: Any, names: Mapping[str, str]) -> Any:
+    """Steps or turns with the names that their calls have in the whole; what is neither stays as it is."""
+    if isinstance(stated, list | tuple):
+        return [_calls_renamed(one, names) for one in stated]
+    if not isinstance(stated, Mapping):
+        return stated
+    if isinstance(stated.get("calls"), list | tuple):
+        return {**stated, "calls": _calls_renamed(stated["calls"], names)}
+    called = {key: names.get(stated[key], stated[key]) for key in _CALLED if isinstance(stated.get(key), str)}
+    return {**stated, **called}
 
 
 def _placed(value: Any, part: str) -> Any:

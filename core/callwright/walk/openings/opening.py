@@ -157,6 +157,12 @@ def told(messages: Iterable[Message]) -> tuple[Message, ...]:
     )
 
 
+def heard_before(task: Any) -> tuple[Message, ...]:
+    """The conversation up to a task's query, as its user has it."""
+    before = told(task.opening.history) if task.opening is not None else ()
+    return (*before, Message.user(task.query)) if task.query or not before else before
+
+
 def begins_with_user(task: Any) -> bool:
     """Whether the user of a task says in each episode what it wants: no query is stated, and the agent greeted it."""
     if task.query or task.user is None or task.opening is None:

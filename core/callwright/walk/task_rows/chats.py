@@ -10,6 +10,8 @@ from callwright.language.long_numbers import json_text
 from callwright.language.messages import Message, ToolCall
 from callwright.language.program import Call, Program, plain
 from callwright.walk.execution import execute
+from callwright.walk.openings.opening import begins_with_user
+from callwright.walk.prompt import asked
 from callwright.walk.tasks import Task
 from callwright.walk.trace import CallRecord
 
@@ -18,23 +20,29 @@ _NOTHING: Final = "None of the available tools can do this."
 
 
 def chat_row(task: Task, reference: Program | Sequence[Message] | None = None) -> dict[str, Any]:
-    """A chat: the query, what the assistant does, and the offered tools as function definitions.
+    """A chat: what was said before the query, the query, what the assistant does, and the offered tools as function
+    definitions.
 
     ``reference`` is what is shown, by default the task's program. Calls that need one another's results are made one
     after the other: those that need nothing in the assistant's first message, what they returned in messages of the
     role ``tool``, and so on; arguments are the values that the tools get. The last message is the assistant's. Messages
-    are shown as they are. Raises :class:`callwright.errors.DataError` for a task without either, and for a program with
-    references that does not execute.
+    are shown as they are. Raises :class:`callwright.errors.DataError` for a task without either, for a program with
+    references that does not execute, and for a task that its user begins.
     """
     shown = task.program if reference is None else reference
     if shown is None:
         raise DataError(f"task {task.id!r} has no reference program or conversation, so there is nothing to show")
+    if begins_with_user(task):
+        raise DataError(
+            f"task {task.id!r} begins with its user, whose first words are said in the episode: there is no chat of it"
+        )
+    before = task.opening.shown if task.opening is not None else ()
     waves = shown.waves if isinstance(shown, Program) else ()
     messages = _messages(task, shown, waves) if isinstance(shown, Program) else list(shown)
     return {
         "id": task.id,
         "split": task.split,
-        "messages": [message.to_openai() for message in (Message.user(task.query), *messages)],
+        "messages": [message.to_openai() for message in (*before, *asked(task), *messages)],
         "tools": [spec.to_openai() for spec in task.offered.values()],
         "parallel_tool_calls": any(len(wave) > 1 for wave in waves)
         or any(len(message.tool_calls) > 1 for message in messages),

@@ -44,8 +44,8 @@ def read_decisions(path: Path) -> dict[str, Decision]:
     if not path.exists():
         return {}
     found: dict[str, Decision] = {}
-    *lines, rest = path.read_text(encoding="utf-8").split("\n")
-    for number, line in enumerate([*lines, *([rest] if rest.endswith("}") else [])], 1):
+    *lines, rest = path.read_bytes().split(b"\n")  # the end may be within a character
+    for number, line in enumerate([*lines, *([rest] if rest.endswith(b"}") else [])], 1):
         try:
             row = json.loads(line)
         except ValueError:

@@ -30,6 +30,7 @@ from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.environments.sessions import briefing_of, call_session, undeclared_failure
 from callwright.errors import CallwrightError, ComponentError, InfrastructureFailure, UsageError
 from callwright.language.program import Call
+from callwright.machines.event_loop import called
 from callwright.walk.execution import copy_json
 from callwright_plugins.mcp_servers.serving.callers import Callers
 from callwright_plugins.mcp_servers.serving.record import Record
@@ -267,7 +268,7 @@ async def _in_thread(work: Callable[[], T]) -> T:
 
     def run() -> None:
         try:
-            value, error = work(), None
+            value, error = called(work), None
         except BaseException as raised:  # belongs to whoever waits
             value, error = None, raised
         if not loop.is_closed():

@@ -18,6 +18,8 @@ from callwright_plugins.openrlhf_trainer.translation.algorithms import (
 from callwright_plugins.openrlhf_trainer.translation.arguments import Difference, Translation, argument, translation
 
 _DTYPES: Final = {"bfloat16": "bf16", "float16": "fp16", "float32": "bf16"}
+#: Seeds that OpenRLHF can go on with: numpy takes 32 bits, and an engine's is this one plus its number.
+_SEEDS: Final = 2**31
 _SCHEDULES: Final = {"constant": "constant_with_warmup", "linear": "linear", "cosine": "cosine_with_min_lr"}
 
 
@@ -171,7 +173,7 @@ def translate(
         _adapter(options),
         _asynchronous(options),
         _checkpoints(files, options),
-        translation(argument("--train.seed", seed)),
+        translation(argument("--train.seed", seed % _SEEDS)),
         translation(unsupported=[Difference(f"trainer.{key}", value, None, LOCAL_ONLY[key])
                                  for key, value in (local or {}).items()]),
     ]  # fmt: skip

@@ -31,6 +31,7 @@ from callwright.environments.goals import Comparison
 from callwright.episodes import ChatCodec, EngineOutput, Gateway, TokenEpisode
 from callwright.episodes.gateway.anthropic_protocol import read_messages_request
 from callwright.episodes.gateway.chat_request import Refusal, read_request
+from callwright.episodes.gateway.engines import BatchedEngine
 from callwright.episodes.gateway.responses_protocol import read_responses_request
 from callwright.episodes.gateway.session import GatewaySession, GatewayTrajectory
 from callwright.walk.components.goal_reached import GoalReached
@@ -619,3 +620,15 @@ def test_a_goal_that_hears_the_agent_hears_it(words: str, reached: float) -> Non
     made = asyncio.run(asyncio.wait_for(work(), 30))
     recipe = cw.RewardRecipe("reached", (cw.Term(GoalReached()),))
     assert recipe.score_attempt(made.attempt).total == reached
+
+
+@pytest.mark.parametrize("engine", [lambda batch: [EngineOutput((1,))], lambda batch: next(iter(()))])
+def test_whoever_asks_an_engine_of_batches_that_has_a_bug_is_told(engine: Any) -> None:
+    async def asked() -> list[Any]:
+        batched = BatchedEngine(codec(), engine)
+        asking = asyncio.gather(*map(batched.continue_one, range(2)), return_exceptions=True)
+        return await asyncio.wait_for(asking, 60)
+
+    for error in asyncio.run(asked()):
+        assert isinstance(error, cw.InfrastructureFailure)
+        assert "its bug" in str(error) or "StopIteration" in str(error)

@@ -128,6 +128,15 @@ def test_a_budget_is_kept_over_all_starts_and_nothing_is_paid_twice(
         assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
+def test_what_has_all_its_units_ends_also_where_the_budget_is_spent(
+    tmp_path: Path, registry: Registry, asked: list[str]
+) -> None:
+    made = run(tmp_path, registry)
+    (tmp_path / MANIFEST).unlink()  # as a kill leaves it between the last unit and the end
+    assert run(tmp_path, registry, most_cost=0.5 * len(asked)) == made
+    assert len(asked) == made["usage"]["requests"]
+
+
 @pytest.mark.parametrize("executor", ["serial", "thread"])
 def test_a_replay_asks_nobody(tmp_path: Path, registry: Registry, asked: list[str], executor: str) -> None:
     run(tmp_path / "whole", registry)

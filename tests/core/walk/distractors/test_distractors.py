@@ -14,7 +14,9 @@ from callwright.errors import UnknownName, UsageError
 from callwright.language.program import Call, Program, Reference
 from callwright.plugins import load_plugins
 from callwright.testing import checks_for
+from callwright.training.verdicts import judge
 from callwright.walk import execute
+from callwright.walk.completion import Completion
 from callwright.walk.distractors.corpus import DistractedCorpus
 from callwright.walk.distractors.tasks import composed_with, distracted
 from callwright.walk.tasks import Answer, Task, depths_of
@@ -146,3 +148,47 @@ def test_references_in_renamed_calls_stay() -> None:
 @pytest.mark.parametrize("check", checks_for("corpus"), ids=str)
 def test_it_passes_the_conformance_kit(check: Any) -> None:
     check(cw.corpus("toolworld-mini-v1+calendar", tools=3, corpus={"train_size": 20, "evaluation_size": 2}))
+
+
+def test_further_worlds_are_those_of_the_tasks_own_part() -> None:
+    corpus: Any = cw.corpus("depthbench-v1.1", instances=True)
+    whole = composed_with(corpus.environment, [EMAIL])
+    parser = cw.parser("json")
+    plain = next(one for one in corpus["validation"] if one.instances)
+    found = distracted(plain, whole)
+    assert found.program is not None
+    right = cw.Attempt(found, Completion(parser.render(found.program)), parser)
+    assert judge(right).answer  # the further worlds were opened in every part, which knows none of that name
+    wrong = [evolve(one, answer=Answer(("somewhere else",))) for one in found.instances]
+    other = cw.Attempt(evolve(found, instances=tuple(wrong)), Completion(parser.render(found.program)), parser)
+    assert judge(other).failure == "answer:other_world"
+
+
+def test_prompts_that_list_fewer_tools_list_the_distractors_besides() -> None:
+    found = distracted(task(shown=("search_messages",)), composed_with(EMAIL, [CHAT]), tools=3)
+    assert "create_draft" in found.tools
+    assert set(found.offered) == set(found.tools) - {"create_draft"}
+    assert list(found.offered) == [name for name in found.tools if name != "create_draft"]
+    assert "email__search_messages" in found.offered
+
+
+def test_reference_calls_in_facts_have_the_names_of_the_program() -> None:
+    call = {"arguments": {"query": "the"}}
+    facts = {
+        "steps": [{"calls": [{"name": "search_messages", **call}], "after": []}, {"name": "search_messages", **call}],
+        "gold": [{"calls": [{"tool": "search_messages", **call}]}, {"say": "search_messages"}],
+    }
+    plain = task(facts=facts, program=Program((Call(0, "search_messages", {"query": "the"}),)))
+    found = distracted(plain, composed_with(EMAIL, [CHAT]))
+    named = "email__search_messages"
+    assert found.facts == {
+        "steps": [{"calls": [{"name": named, **call}], "after": []}, {"name": named, **call}],
+        "gold": [{"calls": [{"tool": named, **call}]}, {"say": "search_messages"}],
+    }
+    assert found.program is not None
+    assert plain.program is not None
+    reward, parser = cw.reward("prove"), cw.parser("json")
+    assert (
+        reward.score(found, parser.render(found.program)).total
+        == reward.score(plain, parser.render(plain.program)).total
+    )
