@@ -170,6 +170,9 @@ def arm_alarm(
         series = world.get(Series, name)
         if series is None or series.quantity != "contact":
             raise ToolError("NOT_FOUND", f"{name!r} is no contact sensor; read_sensor lists them")
+    if alarm.mode == mode and alarm.bypassed != left_out:  # what an armed alarm watches takes its code to change
+        without = ", ".join(alarm.bypassed) or "nothing"
+        raise ToolError("INVALID_STATE", f"the alarm is {mode} with {without} left out; disarm it to change that")
     for one in world.rows(Lock):
         if not one.locked and (one.exterior or mode == "armed_away"):
             name = need_device(world, one.id).name
