@@ -721,6 +721,17 @@ def test_references_lead_somewhere(scenario: str, scale: float) -> None:
         assert all(world.get(home.Device, step[0]) is not None for step in one.steps)
 
 
+def test_what_is_locked_out_has_no_attempts_left() -> None:
+    session = ENV.open()
+    door = next(one.id for one in session.world.rows(home.Lock) if one.locked and not one.jammed)
+    left = []
+    for _ in range(3):
+        left.append(executed(session, "lock_door", device_id=door)["attempts_left"])
+        assert session.call("unlock_door", {"device_id": door, "lock_code": "0000"}).code == "BAD_CODE"
+    left.append(executed(session, "lock_door", device_id=door)["attempts_left"])
+    assert left == [3, 2, 1, 0]
+
+
 def test_an_armed_alarm_is_disarmed_before_it_watches_anything_else() -> None:
     session = ENV.open()
     arm(session, "armed_home")
