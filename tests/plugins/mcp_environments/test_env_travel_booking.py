@@ -583,6 +583,21 @@ def test_a_cancelled_flight_costs_nothing_to_leave() -> None:
     )
 
 
+def test_a_flight_that_was_cancelled_earns_nothing() -> None:
+    session = ENV.open("adversarial")
+    booked = next(
+        one
+        for one in session.world.rows(travel.FlightBooking)
+        if session.world.need(travel.Flight, one.flight_id).cancelled
+    )
+    session.helper("_advance_clock", {"seconds": 10 * DAY})  # past its departure
+    before = executed(session, "get_loyalty_balance")
+    executed(session, "cancel_flight", booking_id=booked.id)
+    after = executed(session, "get_loyalty_balance")
+    for name in ("available_points", "points_earned_in_a_year"):
+        assert before[name] == after[name]
+
+
 def test_the_adversarial_bookings_lie_on_the_limits() -> None:
     session = ENV.open("adversarial")
 
