@@ -99,7 +99,7 @@ def import_(obj: object, source: Path, output: Path, form: str, overwrite: bool,
     refuse_existing(output, overwrite=overwrite)
     registry = _registry(obj)
     environment = registry.create("environment", NAME)
-    tasks = (read_task(row, environment) for row in read(source, form, registry))
+    tasks = (read_task(row, environment) for row in read(source, form, registry, NAME))
     count = write_tasks(output, tasks, about={"corpus": NAME}, registry=registry)
     click.echo(json.dumps({"rows": count, "output": str(output)}) if as_json else f"{count} tasks in {output}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import operator
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -228,7 +229,7 @@ def _lines(file: str | Path | None, version: Version) -> dict[str, list[bytes]]:
             else resources.files("callwright_plugins.depthbench").joinpath("data", FILES[version.name]).read_bytes()
         )
         text = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{file or FILES[version.name]} cannot be read: {error}") from error
     found: dict[str, list[bytes]] = {split: [] for split in SPLITS}
     if file and (raw[:4] == b"PAR1" or text.startswith(f'{{"{MARK}"'.encode())):

@@ -142,16 +142,22 @@ def _dialect(schema: Any) -> Any:
 # Reading --------------------------------------------------------------------------------------------------------------
 
 
-def read(path: Path, form: str, registry: Registry | None = None) -> list[dict[str, Any]]:
-    """The rows of an exported file or folder.
+def read(path: Path, form: str, registry: Registry | None = None, environment: str = "") -> list[dict[str, Any]]:
+    """The rows of an exported file or folder. Rows do not say where they play: with ``environment`` tasks of any other
+    one are refused, which the released format does not tell.
 
-    Raises :class:`callwright.errors.DataError` for one that is not of the format, :class:`callwright.UsageError` for a
-    format that cannot be read back.
+    Raises :class:`callwright.errors.DataError` for one that is not of the format, or of another environment,
+    :class:`callwright.UsageError` for a format that cannot be read back.
     """
     if form not in ("jsonl", "official", "parquet"):
         raise UsageError(f"the format {form!r} cannot be read back; these can: jsonl, official, parquet")
     if form != "official":
-        return [row_of(task) for task in read_tasks(path, registry=registry)]
+        rows = []
+        for task in read_tasks(path, registry=registry):
+            if environment not in ("", task.environment.name):
+                raise DataError(f"{path}: task {task.id!r} is of {task.environment.name!r}, not of {environment!r}")
+            rows.append(row_of(task))
+        return rows
     try:
         return _read_official(path)
     except OSError as error:

@@ -214,6 +214,26 @@ def test_the_commands_export_and_import(tmp_path: Path) -> None:
     assert runner.invoke(export, options, obj=_registry(), catch_exceptions=False).output == f"944 tasks in {again}\n"
 
 
+def test_tasks_of_another_version_are_not_imported_as_ones_of_this(tmp_path: Path) -> None:
+    runner = CliRunner()
+    other, back = str(tmp_path / "other.jsonl"), tmp_path / "back.jsonl"
+    runner.invoke(export, ["depthbench-v1.1", "-o", other, "--split", "validation"], obj=_registry())
+    done = runner.invoke(import_, [other, "-o", str(back), "--format", "jsonl"], obj=_registry())
+    assert isinstance(done.exception, DataError)
+    assert "is of 'depthbench-v1.1', not of 'depthbench-v1'" in str(done.exception)
+    assert not back.exists()
+
+
+def test_a_damaged_file_is_said_to_be_none_that_can_be_read(tmp_path: Path) -> None:
+    from callwright_plugins.depthbench import build as building
+
+    data = bytearray((building.DATA / FILE).read_bytes())
+    data[10] = 0xFF  # no kind of block: an error of zlib's own
+    (tmp_path / "damaged.gz").write_bytes(data)
+    with pytest.raises(DataError, match="cannot be read"):
+        DepthBenchCorpus(tmp_path / "damaged.gz")
+
+
 def test_a_build_that_differs_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from callwright_plugins.depthbench import build as building
 

@@ -425,3 +425,17 @@ def test_every_tool_works_somewhere(scenario: str) -> None:
     ok(session, "add_recurring_expense", category_id=new, amount_cents=1, first_day="2026-03-10")
     ok(session, "list_recurring_expenses")
     accounted(session)
+
+
+def test_in_the_last_month_money_moves_whatever_is_unallocated() -> None:
+    session, last = ENV.open(), "2027-03"
+    listed = [row for row in ok(session, "list_categories", limit=100)["items"] if not row["archived"]]
+    source = next(row["category_id"] for row in listed if not row["rollover"])
+    target = next(row["category_id"] for row in listed if row["rollover"])
+    given = ok(session, "get_category_status", category_id=source, month=last)["allocated_cents"]
+    unallocated = ok(session, "get_monthly_summary", month=last)["unallocated_cents"]
+    ok(session, "set_budget", category_id=source, amount_cents=given + unallocated, month=last)
+    moved = {"from_category_id": source, "to_category_id": target, "amount_cents": 1_000}
+    ok(session, "move_budget", **moved, month=last)
+    assert ok(session, "get_monthly_summary", month=last)["unallocated_cents"] == 0
+    accounted(session)

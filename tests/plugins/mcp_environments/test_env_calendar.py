@@ -255,6 +255,38 @@ def test_cancelling_a_series_that_has_begun_keeps_its_past() -> None:
     assert session.call("cancel_event", {"event_id": event}).code == "EVENT_CANCELLED"
 
 
+def test_cancelling_a_series_ends_what_lies_ahead_wherever_it_was_moved() -> None:
+    session = ENV.open("sparse")
+    event = executed(session, "create_recurring_event", title="x", start="2026-03-03T09:00Z", end="2026-03-03T09:30Z",
+               frequency="daily", count=8)["event_id"]  # fmt: skip
+    for original, new in (("2026-03-04T09:00Z", "2026-03-12T15:00Z"), ("2026-03-09T09:00Z", "2026-03-05T15:00Z")):
+        executed(session, "move_event", event_id=event, occurrence_start=original, new_start=new, allow_conflict=True)
+    session.helper("_advance_clock", {"seconds": 4 * 86_400})
+    assert executed(session, "cancel_event", event_id=event)["next_occurrences"] == []
+    listed = executed(session, "list_events", start="2026-03-02", end="2026-03-20")["items"]
+    past = ["2026-03-03T09:00:00Z", "2026-03-05T09:00:00Z", "2026-03-05T15:00:00Z"]
+    assert [one["start"] for one in listed if one["event_id"] == event] == past
+    look = {"event_id": event, "occurrence_start": "2026-03-09T09:00Z"}
+    assert executed(session, "get_event", **look)["start"] == "2026-03-05T15:00:00Z"
+    gone = {"event_id": event, "occurrence_start": "2026-03-04T09:00Z"}
+    assert session.call("get_event", gone).code == "OCCURRENCE_NOT_IN_SERIES"
+
+
+def test_an_occurrence_that_only_has_another_title_moves_with_its_series() -> None:
+    session = ENV.open("sparse")
+    event = executed(session, "create_recurring_event", title="x", start="2026-03-03T09:00Z", end="2026-03-03T09:30Z",
+               frequency="daily", count=3)["event_id"]  # fmt: skip
+    executed(session, "update_event", event_id=event, occurrence_start="2026-03-04T09:00Z", title="y")
+    executed(session, "move_event", event_id=event, occurrence_start="2026-03-05T09:00Z", new_start="2026-03-05T13:00Z")
+    executed(session, "move_event", event_id=event, new_start="2026-03-03T15:00Z", new_end="2026-03-03T16:00Z")
+    listed = executed(session, "list_events", start="2026-03-02", end="2026-03-20")["items"]
+    assert [(one["title"], one["start"], one["end"]) for one in listed if one["event_id"] == event] == [
+        ("x", "2026-03-03T15:00:00Z", "2026-03-03T16:00:00Z"),
+        ("y", "2026-03-04T15:00:00Z", "2026-03-04T16:00:00Z"),
+        ("x", "2026-03-05T13:00:00Z", "2026-03-05T13:30:00Z"),
+    ]
+
+
 def test_a_skipped_day_is_in_nobodys_way_when_the_series_moves() -> None:
     session = ENV.open("sparse")
     event = executed(session, "create_recurring_event", title="x", start="2026-03-03T09:00Z", end="2026-03-03T09:30Z",

@@ -217,6 +217,15 @@ def test_a_new_address_takes_the_place_of_the_primary_one() -> None:
     executed(session, "create_contact", name="Somebody else", email=MAJA)  # the old address is free
 
 
+def test_only_an_open_lead_keeps_an_address_from_another_one() -> None:
+    session = ENV.open("adversarial")
+    found = executed(session, "search_leads", query="maja.s@lead.example")["items"]
+    assert [one["status"] for one in found] == ["unqualified"]
+    executed(session, "create_lead", name="Maja Silva", email="maja.s@lead.example")
+    again = session.call("create_lead", {"name": "Maja Silva", "email": "maja.s@lead.example"})
+    assert again.code == "DUPLICATE_EMAIL"
+
+
 def test_a_merged_address_stays_taken() -> None:
     session = ENV.open("adversarial")
     address = executed(session, "get_contact", contact_id="K00002")["email"]

@@ -721,6 +721,35 @@ def test_references_lead_somewhere(scenario: str, scale: float) -> None:
         assert all(world.get(home.Device, step[0]) is not None for step in one.steps)
 
 
+def test_what_is_locked_out_has_no_attempts_left() -> None:
+    session = ENV.open()
+    door = next(one.id for one in session.world.rows(home.Lock) if one.locked and not one.jammed)
+    left = []
+    for _ in range(3):
+        left.append(executed(session, "lock_door", device_id=door)["attempts_left"])
+        assert session.call("unlock_door", {"device_id": door, "lock_code": "0000"}).code == "BAD_CODE"
+    left.append(executed(session, "lock_door", device_id=door)["attempts_left"])
+    assert left == [3, 2, 1, 0]
+
+
+def test_an_armed_alarm_is_disarmed_before_it_watches_anything_else() -> None:
+    session = ENV.open()
+    arm(session, "armed_home")
+    armed = executed(
+        session, "arm_alarm", mode="armed_home", bypass=list(session.world.need(home.Alarm, "ALARM").bypassed)
+    )
+    contact = next(
+        one["device_id"]
+        for one in executed(session, "read_sensor", quantity="contact", limit=100)["items"]
+        if one["device_id"] not in armed["bypassed"]
+    )
+    before = session.digest()
+    other = {"mode": "armed_home", "bypass": [*armed["bypassed"], contact]}
+    assert (session.call("arm_alarm", other).code, session.digest()) == ("INVALID_STATE", before)
+    executed(session, "disarm_alarm", alarm_code="2468")
+    assert contact in executed(session, "arm_alarm", **other)["bypassed"]
+
+
 def test_the_sparse_scenario_is_empty() -> None:
     session = ENV.open("sparse")
     for tool in ("list_scenes", "list_automations"):

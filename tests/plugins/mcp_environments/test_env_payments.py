@@ -254,6 +254,8 @@ def test_wrong_requests_fail(session: StatefulSession) -> None:
         "https://a.example.com:8080/",
         "https://a.example.com:x/",
         "https://[",
+        "https://127.1/x",
+        "https://hooks.local./x",
         "",
     ):
         fails(session, "INVALID_URL", "register_webhook", url=url, events=["invoice.paid"])

@@ -571,11 +571,31 @@ def test_a_cancelled_flight_costs_nothing_to_leave() -> None:
         "hold_flight", {"flight_id": gone.id, "fare_class": "basic", "seats": 1, "quoted_price_cents": 0}
     )
     assert (refused.code, session.digest()) == ("FLIGHT_CANCELLED", before)
+    booked = session.world.need(travel.FlightBooking, view["booking_id"])
+    free = executed(session, "get_seat_map", flight_id=booked.flight_id, available_only=True)["seats"]
+    seat = next(one["seat"] for one in free if one["fee_cents"] and not one["exit_row"])
+    sat = {"booking_id": booked.id, "traveler_id": booked.traveler_ids[0], "seat": seat}
+    assert (session.call("select_seat", sat).code, session.digest()) == ("FLIGHT_CANCELLED", before)
     assert (
         executed(session, "cancel_flight", booking_id=view["booking_id"])["refund_cents"]
         == view["total_cents"]
         == 12_000
     )
+
+
+def test_a_flight_that_was_cancelled_earns_nothing() -> None:
+    session = ENV.open("adversarial")
+    booked = next(
+        one
+        for one in session.world.rows(travel.FlightBooking)
+        if session.world.need(travel.Flight, one.flight_id).cancelled
+    )
+    session.helper("_advance_clock", {"seconds": 10 * DAY})  # past its departure
+    before = executed(session, "get_loyalty_balance")
+    executed(session, "cancel_flight", booking_id=booked.id)
+    after = executed(session, "get_loyalty_balance")
+    for name in ("available_points", "points_earned_in_a_year"):
+        assert before[name] == after[name]
 
 
 def test_the_adversarial_bookings_lie_on_the_limits() -> None:

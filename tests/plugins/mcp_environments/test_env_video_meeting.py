@@ -339,3 +339,20 @@ def test_sparse_answers_with_empty_pages() -> None:
     session = ENV.open("sparse")
     assert session.call("list_recordings", {}).kind == "empty"
     assert session.call("list_meetings", {"status": "live"}).kind == "empty"
+
+
+def test_who_waits_for_two_meetings_is_let_into_one() -> None:
+    session = ENV.open("adversarial")
+    other = next(
+        one["meeting_id"]
+        for one in executed(session, "list_meetings", status="live", role="cohost")["items"]
+        if executed(session, "get_meeting", meeting_id=one["meeting_id"])["waiting"]
+    )
+    who = executed(session, "get_meeting", meeting_id=other)["waiting"][0]["user_id"]
+    for one in executed(session, "list_meetings", status="live", role="host")["items"]:
+        executed(session, "end_meeting", meeting_id=one["meeting_id"])
+    plan = {"topic": "x", "starts_at": "2026-03-09T09:00Z", "minutes": 30}
+    mine = executed(session, "schedule_meeting", **plan, invitees=[who])["meeting_id"]
+    executed(session, "start_meeting", meeting_id=mine)
+    executed(session, "admit_participant", meeting_id=other, user=who)
+    assert session.call("admit_participant", {"meeting_id": mine, "user": who}).code == "NOT_IN_WAITING_ROOM"

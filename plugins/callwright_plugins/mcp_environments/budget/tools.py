@@ -155,8 +155,9 @@ def move_budget(
             "INSUFFICIENT_BUDGET",
             f"{source.name} ({source.id}) has {max(0, least)} cents to give in {name}, not {amount_cents}",
         )
-    if source.rollover is False and target.rollover:  # then it does not come back to what later months give away
-        short, left = least_unallocated(world, _following(world, name))
+    # Else it comes back to what later months give away; after the last one there is none yet.
+    if source.rollover is False and target.rollover and name < horizon(world):
+        short, left = least_unallocated(world, later(name))
         if amount_cents > left:
             raise ToolError(
                 "INSUFFICIENT_UNALLOCATED",
@@ -305,10 +306,6 @@ def _past_day(world: World, day: str) -> int:
     if month_of(at) < first:
         raise ToolError("MONTH_LOCKED", f"the budget begins with {first}; {day} is before")
     return at
-
-
-def _following(world: World, month: str) -> str:
-    return min(later(month), horizon(world))
 
 
 def _warn_over(world: World, category: Category, month: str, over: int) -> None:

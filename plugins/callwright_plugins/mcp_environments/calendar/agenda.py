@@ -123,7 +123,8 @@ def occurrences(world: World, event: Event, low: int, high: int) -> Iterator[Occ
         if start not in different:
             yield Occurrence(event, start, start, start + length, event.title, event.location)
     for one in different.values():
-        if not one.skipped and one.start < high and one.end > low and one.original_start < end:
+        # A cancellation ends what still lay ahead of it, wherever the rule had put that.
+        if not one.skipped and one.start < min(high, end) and one.end > low:
             yield _different(event, one)
 
 
@@ -134,7 +135,8 @@ def occurrence_at(world: World, event: Event, text: str) -> Occurrence:
         raise ToolError("OCCURRENCE_NOT_IN_SERIES", f"{event.id} is no series: it is once, at {iso(event.start)}")
     held = is_start(world.need(RecurrenceRule, event.id), event.start, zone_of(event.time_zone), original)
     exception = world.get(OccurrenceException, (event.id, original))
-    cancelled = event.cancelled_from is not None and original >= event.cancelled_from
+    begins = original if exception is None else exception.start
+    cancelled = event.cancelled_from is not None and begins >= event.cancelled_from
     if not held or cancelled or (exception is not None and exception.skipped):
         why = "was skipped" if exception is not None else "is not one of its times"
         raise ToolError(

@@ -295,7 +295,9 @@ def move_event(
 
 
 def _move_series(world: World, event: Event, start: int, end: int, allow_conflict: bool) -> Event:
-    """Give a series another time of day. Exceptions stay with the days that they were on."""
+    """Give a series another time of day. Exceptions stay with the days that they were on, and those that were moved by
+    themselves at their time.
+    """
     zone = event.time_zone
     if local_time(start, zone)[:14] != local_time(event.start, zone)[:14]:
         raise ToolError(
@@ -310,7 +312,10 @@ def _move_series(world: World, event: Event, start: int, end: int, allow_conflic
         original = int(datetime.combine(day, clock, zone_of(zone)).timestamp())
         world.drop(one)
         if is_start(rule, start, zone_of(zone), original):  # not if the later time lies behind the end of the series
-            world.put(OccurrenceException(event.id, original, one.skipped, one.start, one.end, one.title, one.location))
+            at = one.start, one.end
+            if not one.skipped and at == (one.original_start, one.original_start + event.end - event.start):
+                at = original, original + end - start  # only its title or place is its own
+            world.put(OccurrenceException(event.id, original, one.skipped, *at, one.title, one.location))
     event = world.update(event, start=start, end=end)
     # Where the occurrences are now, skipped and moved ones considered, is only known once they are there; a failing
     # call is undone.

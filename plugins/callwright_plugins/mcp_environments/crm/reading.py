@@ -10,7 +10,7 @@ from pydantic import Field
 from callwright.environments.paging import Cursor, Limit, Page, page
 from callwright.environments.world import World
 from callwright.tools.spec import tool
-from callwright_plugins.mcp_environments.crm.records import known_contact, me
+from callwright_plugins.mcp_environments.crm.records import OPEN, known_contact, me
 from callwright_plugins.mcp_environments.crm.rows import (
     Activity,
     Contact,
@@ -65,7 +65,7 @@ def search_leads(
 ) -> Page[LeadView]:
     """Search leads, newest first."""
     text, own = query.strip().lower(), me(world).id
-    states = ("new", "working", "qualified") if status == "open" else (status,)
+    states = OPEN if status == "open" else (status,)
     found = [
         one
         for one in world.rows(Lead)

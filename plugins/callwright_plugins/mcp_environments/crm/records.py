@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from callwright.environments.world import World
 from callwright.tools.spec import ToolError
 from callwright_plugins.mcp_environments.crm.rows import (
@@ -15,6 +17,9 @@ from callwright_plugins.mcp_environments.crm.rows import (
     Profile,
     Stage,
 )
+
+#: The states of leads that somebody may still work on.
+OPEN: Final = ("new", "working", "qualified")
 
 
 def me(world: World) -> Owner:
@@ -73,7 +78,7 @@ def refuse_duplicate(world: World, address: str, *, contact_id: str = "", leads:
         raise ToolError("DUPLICATE_EMAIL", f"{address} belongs to contact {held.contact_id}; use that one")
     if leads and address:
         for lead in world.find(Lead, email=address):
-            if lead.status != "converted":
+            if lead.status in OPEN:
                 raise ToolError("DUPLICATE_EMAIL", f"{address} belongs to lead {lead.id} ({lead.status}); use that one")
 
 

@@ -62,6 +62,11 @@ def query_tests(world: World, query: str) -> tuple[list[str], list[Test]]:
     return words, tests
 
 
+def names_folder(query: str) -> bool:
+    """Whether a query looks into a folder that it names; ``-in:`` looks into none, and phrases may hold ``in:``."""
+    return any(not minus and operator.lower() == "in" for minus, operator, *_ in _TERM.findall(query))
+
+
 def outside_of_mail(world: World, query: str) -> str:
     """Why the days of a query that found nothing can find nothing: before the first message, or ahead; else empty."""
     first, last = 0, world.now + 1

@@ -11,7 +11,7 @@ from callwright.environments.paging import Cursor, Limit, Page, page
 from callwright.environments.world import World
 from callwright.tools.spec import tool
 from callwright_plugins.mcp_environments.email.delivery import folder_named, label_named, mailbox, message_and_state
-from callwright_plugins.mcp_environments.email.queries import letter_of, outside_of_mail, query_tests
+from callwright_plugins.mcp_environments.email.queries import letter_of, names_folder, outside_of_mail, query_tests
 from callwright_plugins.mcp_environments.email.rows import Contact, Folder, Label, Message, MessageState, Thread
 from callwright_plugins.mcp_environments.email.views import MessageSummary, MessageView, message_view, summary
 
@@ -159,7 +159,7 @@ def search_messages(
     words, tests = query_tests(world, query)
     left_out = {
         state.message_id
-        for role in (() if "in:" in query.lower() else ("spam", "trash"))
+        for role in (() if names_folder(query) else ("spam", "trash"))
         for state in world.find(MessageState, folder_id=folder_named(world, role).id)
     }
     letters = world.prepared(Message, letter_of, newest_first)

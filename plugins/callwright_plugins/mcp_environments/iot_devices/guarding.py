@@ -12,6 +12,7 @@ from callwright.tools.spec import FunctionTool, Refused, ToolError, tool
 from callwright_plugins.mcp_environments.iot_devices.house import (
     able,
     check_code,
+    codes_left,
     emit,
     is_open,
     need_device,
@@ -118,7 +119,7 @@ def lock_door(world: World, /, device_id: DeviceId) -> LockView:
     after = lock_it(world, device_id, world.now, world.need(Profile, "me").name)
     if not before.locked:
         emit(world, device_id, "locked")
-    return {"device_id": device.id, "locked": after.locked, "verified": True, "attempts_left": 3 - after.wrong}
+    return {"device_id": device.id, "locked": after.locked, "verified": True, "attempts_left": codes_left(world, after)}
 
 
 @tool(latency=2)
@@ -144,7 +145,7 @@ def unlock_door(world: World, /, device_id: DeviceId, lock_code: Code) -> LockVi
         one = world.update(one, locked=False)
         world.put(LockEntry(world.new_id(LockEntry), device.id, world.now, "unlocked", me))
         emit(world, device_id, "unlocked")
-    return {"device_id": device.id, "locked": one.locked, "verified": True, "attempts_left": 3 - one.wrong}
+    return {"device_id": device.id, "locked": one.locked, "verified": True, "attempts_left": codes_left(world, one)}
 
 
 @tool(idempotent=True, latency=1)
@@ -170,6 +171,9 @@ def arm_alarm(
         series = world.get(Series, name)
         if series is None or series.quantity != "contact":
             raise ToolError("NOT_FOUND", f"{name!r} is no contact sensor; read_sensor lists them")
+    if alarm.mode == mode and alarm.bypassed != left_out:  # what an armed alarm watches takes its code to change
+        without = ", ".join(alarm.bypassed) or "nothing"
+        raise ToolError("INVALID_STATE", f"the alarm is {mode} with {without} left out; disarm it to change that")
     for one in world.rows(Lock):
         if not one.locked and (one.exterior or mode == "armed_away"):
             name = need_device(world, one.id).name
@@ -187,7 +191,12 @@ def arm_alarm(
     if alarm.mode != mode:
         alarm = world.update(alarm, mode=mode, changed_at=world.now, bypassed=left_out)
         emit(world, ALARM, mode)
-    return {"mode": alarm.mode, "verified": True, "attempts_left": 3 - alarm.wrong, "bypassed": list(alarm.bypassed)}
+    return {
+        "mode": alarm.mode,
+        "verified": True,
+        "attempts_left": codes_left(world, alarm),
+        "bypassed": list(alarm.bypassed),
+    }
 
 
 @tool(latency=1)
@@ -204,7 +213,12 @@ def disarm_alarm(world: World, /, alarm_code: Code) -> AlarmView:
         raise Refused("BAD_CODE", refusal)
     alarm = world.update(world.need(Alarm, ALARM), mode="disarmed", changed_at=world.now, bypassed=())
     emit(world, ALARM, "disarmed")
-    return {"mode": alarm.mode, "verified": True, "attempts_left": 3 - alarm.wrong, "bypassed": list(alarm.bypassed)}
+    return {
+        "mode": alarm.mode,
+        "verified": True,
+        "attempts_left": codes_left(world, alarm),
+        "bypassed": list(alarm.bypassed),
+    }
 
 
 @tool(latency=3)

@@ -270,6 +270,11 @@ def check_code(world: World, holder: Lock | Alarm, code: str, what: str) -> str:
     return f"the code for {what} is wrong; {left}"
 
 
+def codes_left(world: World, holder: Lock | Alarm) -> int:
+    """How many wrong codes may still be given before none is taken."""
+    return 0 if world.now < holder.locked_out_until else WRONG_CODES - holder.wrong
+
+
 # Automations ----------------------------------------------------------------------------------------------------------
 
 

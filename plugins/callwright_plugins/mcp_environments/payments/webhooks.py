@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import Final, Literal
@@ -22,6 +23,7 @@ Event = Literal[
     "payment.captured",
     "payment.refunded",
 ]
+_NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 #: Seconds from an event to each attempt to deliver it.
 ATTEMPTS: Final = tuple(MINUTE * minutes for minutes in (0, 1, 6, 36, 156, 876))
 
@@ -38,7 +40,7 @@ def host_of(url: str) -> str:
     """The host of a webhook. Fails with ``INVALID_URL`` unless it is https to a public host."""
     try:
         parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port
+        host, port = (parts.hostname or "").removesuffix("."), parts.port
     except ValueError:
         parts, host, port = None, "", None
     if parts is None or parts.scheme != "https" or parts.username or "." not in host or port not in (None, 443):
@@ -63,6 +65,8 @@ def fate(world: World, delivery: Delivery) -> tuple[str, int, int | None]:
 
 
 def _is_address(host: str) -> bool:
+    if _NUMBER.fullmatch(host.rpartition(".")[2]):  # such as 127.1: no name ends in a number
+        return True
     try:
         ip_address(host)
     except ValueError:

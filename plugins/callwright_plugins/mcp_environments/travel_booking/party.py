@@ -71,7 +71,15 @@ def check_party(world: World, flight: Flight, travelers: Sequence[Traveler], boo
 
 def points_available(world: World) -> int:
     """Points that can be spent now."""
-    return sum(entry.points for entry in world.rows(LoyaltyEntry) if entry.available_at <= world.now)
+    return sum(
+        entry.points for entry in world.rows(LoyaltyEntry) if entry.available_at <= world.now and _holds(world, entry)
+    )
+
+
+def _holds(world: World, entry: LoyaltyEntry) -> bool:
+    """Whether points were earned for good: a flight that the airline cancelled is no journey."""
+    booking = world.get(FlightBooking, entry.booking_id) if entry.reason == "earned" else None
+    return booking is None or not world.need(Flight, booking.flight_id).cancelled
 
 
 def tier(world: World) -> tuple[Tier, int, int]:
@@ -79,7 +87,7 @@ def tier(world: World) -> tuple[Tier, int, int]:
     earned = sum(
         entry.points
         for entry in world.rows(LoyaltyEntry)
-        if entry.reason == "earned" and world.now - 365 * DAY < entry.available_at <= world.now
+        if entry.reason == "earned" and world.now - 365 * DAY < entry.available_at <= world.now and _holds(world, entry)
     )
     return next((name, earned, percent) for name, least, percent in TIERS if earned >= least)
 

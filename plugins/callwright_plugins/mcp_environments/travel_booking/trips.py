@@ -174,6 +174,10 @@ def select_seat(
     """
     booking = active_booking(world, booking_id)
     flight = world.need(Flight, booking.flight_id)
+    if flight.cancelled:
+        raise ToolError(
+            "FLIGHT_CANCELLED", f"the airline cancelled flight {flight.number} ({flight.id}): nobody sits in it"
+        )
     _check_open(world, flight)
     if traveler_id not in booking.traveler_ids:
         raise ToolError("NOT_FOUND", f"traveller {traveler_id!r} is not on booking {booking.id}")

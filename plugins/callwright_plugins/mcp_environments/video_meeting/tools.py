@@ -213,6 +213,8 @@ def admit_participant(world: World, /, meeting_id: MeetingId, user: Who) -> Pers
     waiting = world.get(Waiting, (meeting.id, person.id))
     if waiting is None:
         raise ToolError("NOT_IN_WAITING_ROOM", f"{person.name} ({person.email}) does not wait for {meeting.id}")
+    if is_live_elsewhere(world, person.id):  # one may wait for two meetings, and goes into one
+        raise ToolError("NOT_IN_WAITING_ROOM", f"{person.name} ({person.email}) is in another live meeting now")
     if len(inside(world, meeting.id)) >= meeting.capacity:
         raise ToolError("CAPACITY", f"{meeting.id} is full: {meeting.capacity} people are inside")
     world.drop(waiting)

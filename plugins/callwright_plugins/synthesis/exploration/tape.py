@@ -7,6 +7,7 @@ the calls came to. So these are kept, and whoever was stopped after exploring he
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -72,7 +73,7 @@ class Tape:
         """What :meth:`write` kept; ``None`` for anything else."""
         try:
             kept = json_value(gzip.decompress(path.read_bytes()))
-        except (OSError, EOFError, ValueError, RecursionError):
+        except (OSError, EOFError, zlib.error, ValueError, RecursionError):
             return None
         match kept:
             case {"format": str(found), "worlds": list(worlds)} if found == _FORMAT:
