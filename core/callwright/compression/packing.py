@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import gzip
 import io
+import zlib
+from pathlib import Path
 from typing import IO, Any, Final, cast
 
-from callwright.errors import DataError, MissingExtra
+from callwright.errors import DataError, MissingExtra, cannot_read
 
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
@@ -35,13 +37,27 @@ def unpacked(file: IO[bytes], name: str) -> IO[bytes]:
     """
     head = _head(file)
     if head.startswith(_GZIP):
-        return cast(IO[bytes], gzip.GzipFile(fileobj=file))
+        return cast(IO[bytes], io.BufferedReader(_GzipMembers(file), 1 << 17))
     if head.startswith(_ZSTD) or (head[1:4] == b"\x2a\x4d\x18" and head[0] & 0xF0 == 0x50):  # or a skippable frame
         return cast(IO[bytes], io.BufferedReader(ZstdFrames(file, name), 1 << 17))
     for magic, what in _FOREIGN:
         if head.startswith(magic):
             raise DataError(f"{name} {what}")
     return file
+
+
+def unpacked_text(path: Path) -> str:
+    """The text of a file, whether it is compressed or not.
+
+    Raises :class:`callwright.errors.DataError` for one that is not there, is damaged, or is no UTF-8.
+    """
+    try:
+        with path.open("rb") as file:
+            return unpacked(file, str(path)).read().decode("utf-8")
+    except (OSError, EOFError) as error:
+        raise cannot_read(path, error) from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
 
 
 def is_packed(target: str) -> bool:
@@ -60,6 +76,24 @@ def packed(data: bytes, target: str) -> bytes:
         frame: bytes = _zstandard(target).ZstdCompressor(level=3).compress(data)
         return frame
     return data
+
+
+class _GzipMembers(io.RawIOBase):
+    """One gzip member after another. What is damaged within is an ``OSError``, as a damaged head is."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._members = gzip.GzipFile(fileobj=file)
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Unpack into ``buffer``; 0 at the end."""
+        try:
+            return self._members.readinto(buffer)
+        except zlib.error as error:
+            raise OSError(f"damaged gzip data: {error}") from error
 
 
 class ZstdFrames(io.RawIOBase):

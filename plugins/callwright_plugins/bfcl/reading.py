@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from callwright.compression.packing import unpacked_text
 from callwright.errors import DataError, UsageError
 from callwright_plugins.bfcl.versions import VERSIONS, Version, category_of_id
 
@@ -96,12 +96,7 @@ def _existing(file: Path) -> Path | None:
 
 
 def _rows(file: Path, *keys: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    try:
-        raw = file.read_bytes()
-        text = (gzip.decompress(raw) if file.suffix == ".gz" else raw).decode("utf-8")
-    except (OSError, EOFError, ValueError) as error:
-        raise DataError(f"{file} cannot be read: {error}") from error
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(unpacked_text(file).split("\n"), 1):
         if not line.strip():
             continue
         try:

@@ -9,7 +9,6 @@ than the first of its scenario the ``seed``; ``kind`` and ``code`` keep the exac
 
 from __future__ import annotations
 
-import gzip
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Mapping
@@ -20,6 +19,7 @@ from weakref import WeakValueDictionary
 
 from attrs import evolve, frozen
 
+from callwright.compression.packing import unpacked_text
 from callwright.environments.calling import OneThread, in_use
 from callwright.environments.protocol import Environment, Outcome, OutcomeKind, Session
 from callwright.errors import DataError
@@ -184,19 +184,10 @@ def find_file(folder: Path, name: str) -> Path | None:
     return None
 
 
-def open_text(path: Path) -> str:
-    """The text of a plain or compressed file. Raises :class:`callwright.errors.DataError`."""
-    try:
-        data = path.read_bytes()
-        return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
-
-
 def read_json(path: Path) -> Any:
     """The JSON value in a plain or compressed file. Raises :class:`callwright.errors.DataError`."""
     try:
-        return json.loads(open_text(path))
+        return json.loads(unpacked_text(path))
     except ValueError as error:
         raise DataError(f"{path} is not valid JSON: {error}") from error
 
@@ -266,7 +257,7 @@ def _read(folder: Path, path: Path | None) -> Recording:
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     # Not splitlines(): a text within a row may hold U+2028 and other ends of lines, which JSON need not escape.
-    for number, line in enumerate(open_text(path).split("\n"), 1):
+    for number, line in enumerate(unpacked_text(path).split("\n"), 1):
         if not line.strip():
             continue
         try:

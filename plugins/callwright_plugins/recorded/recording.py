@@ -9,6 +9,7 @@ from typing import Any
 
 from attrs import define, field
 
+from callwright.compression.packing import unpacked_text
 from callwright.environments.protocol import Environment, Outcome, Session
 from callwright.environments.sessions import undeclared_failure
 from callwright.errors import ComponentError, FolderTaken, InfrastructureFailure, SessionInUse
@@ -20,7 +21,6 @@ from callwright_plugins.recorded.environment import (
     CASSETTE,
     DEFINITIONS,
     find_file,
-    open_text,
     read_definitions,
     read_recording,
 )
@@ -105,7 +105,7 @@ class RecordingEnvironment:
         """What is compressed is read only where there is no plain file, which is about to be."""
         packed = find_file(self.folder, CASSETTE)
         if packed is not None and packed.name != CASSETTE:
-            write_atomically(self.folder / CASSETTE, open_text(packed))
+            write_atomically(self.folder / CASSETTE, unpacked_text(packed))
             packed.unlink()
 
 

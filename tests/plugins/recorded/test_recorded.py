@@ -226,7 +226,8 @@ def test_infrastructure_failures_are_not_recorded(tmp_path: Path) -> None:
         (lambda folder: (folder / "function_definitions.json").write_text("[]"), "expected an object"),
         (lambda folder: (folder / "cassette.jsonl").write_text('{"a": 1}\nx\n'), "cassette.jsonl:1"),
         (lambda folder: (folder / "cassette.jsonl").write_text("\nnot json\n"), "cassette.jsonl:2: not valid JSON"),
-        (lambda folder: (folder / "cassette.jsonl.gz").write_bytes(b"not gzip"), "cannot be read"),
+        (lambda folder: (folder / "cassette.jsonl.gz").write_bytes(b"\x1f\x8b not gzip"), "cannot be read"),
+        (lambda folder: (folder / "cassette.jsonl.gz").write_bytes(b"not gzip"), r"jsonl\.gz:1: not valid JSON"),
     ],
 )
 def test_bad_recordings_are_named(tmp_path: Path, change: Callable[[Path], Any], says: str) -> None:

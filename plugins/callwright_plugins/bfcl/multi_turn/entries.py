@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,8 +9,9 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from callwright.compression.packing import unpacked_text
 from callwright.environments.protocol import Environment
-from callwright.errors import DataError, UsageError
+from callwright.errors import DataError
 from callwright.tools.spec import ToolSpec
 from callwright.walk.limits import TurnLimits
 from callwright.walk.tasks import Answer, Task
@@ -115,11 +115,9 @@ def task_of(entry: Entry, tools: Mapping[str, Sequence[ToolSpec]], environment: 
 def _rows(file: Path, *keys: str) -> Iterator[dict[str, Any]]:
     packed = file.with_name(file.name + ".gz")
     try:
-        text = file.read_text(encoding="utf-8") if file.exists() else gzip.decompress(packed.read_bytes()).decode()
-    except OSError as error:
-        raise UsageError(
-            f"{file} cannot be read: {error.strerror or error}; it belongs to BFCL's data (--data)"
-        ) from error
+        text = unpacked_text(packed if packed.exists() and not file.exists() else file)
+    except DataError as error:
+        raise DataError(f"{error}; it belongs to BFCL's data (--data)") from error
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
