@@ -346,7 +346,7 @@ def outcome(task: Task, kind: str) -> str:
 
 @click.command()
 @click.option("--each", default=100, show_default=True, help="Bad tasks of each kind.")
-@click.option("--seeds", default=9, show_default=True, help="Worlds of each environment.")
+@click.option("--seeds", default=10, show_default=True, help="Worlds of each environment.")
 @click.option("--show", default=5, show_default=True, help="Cases that went otherwise, of each kind.")
 def main(each: int, seeds: int, show: int) -> None:
     """Print a row for each kind of bad task, and one for the good ones."""
