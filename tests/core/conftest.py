@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
@@ -87,3 +88,19 @@ def make_attempt(make_task: Callable[..., cw.Task], list_parser: ListParser) -> 
         return cw.Attempt(task or make_task(*values), text, list_parser, cw.Conditions(**more))
 
     return make
+
+
+class TakenQueue(SimpleQueue[Any]):
+    """Somebody else takes what is left just when one looks whether anything is, as threads may that take jobs."""
+
+    def empty(self) -> bool:
+        was = super().empty()
+        while not super().empty():
+            self.get_nowait()
+        return was
+
+
+@pytest.fixture
+def taken_queue() -> type[SimpleQueue[Any]]:
+    """A queue of which ``empty()`` is not true any more when it is heard."""
+    return TakenQueue

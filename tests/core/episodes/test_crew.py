@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import queue
 import threading
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
@@ -11,15 +11,10 @@ import pytest
 from callwright.episodes import crew
 
 
-def test_a_crew_is_closed_though_a_thread_takes_its_last_job_just_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Waiting(queue.SimpleQueue[Any]):
-        def empty(self) -> bool:
-            left = super().empty()
-            while not super().empty():
-                self.get_nowait()
-            return left
-
-    monkeypatch.setattr(crew, "SimpleQueue", Waiting)
+def test_a_crew_is_closed_though_a_thread_takes_its_last_job_just_then(
+    monkeypatch: pytest.MonkeyPatch, taken_queue: type[SimpleQueue[Any]]
+) -> None:
+    monkeypatch.setattr(crew, "SimpleQueue", taken_queue)
     begun, held = threading.Event(), threading.Event()
 
     def hold(number: int) -> None:

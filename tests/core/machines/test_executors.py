@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import queue
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ import threading
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from queue import SimpleQueue
 from types import SimpleNamespace
 from typing import Any
 
@@ -51,17 +51,12 @@ def test_results_come_in_order(work: Any, name: str) -> None:
         assert list(executor.map(doubled, [])) == []
 
 
-def test_who_stops_reading_waits_for_nothing_that_a_worker_took(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_stops_reading_waits_for_nothing_that_a_worker_took(
+    monkeypatch: pytest.MonkeyPatch, taken_queue: type[SimpleQueue[Any]]
+) -> None:
     """A worker takes the last job that waits just when the reader looks whether any is left."""
 
-    class Waiting(queue.SimpleQueue[Any]):
-        def empty(self) -> bool:
-            left = super().empty()
-            while not super().empty():
-                self.get_nowait()
-            return left
-
-    monkeypatch.setattr(in_order, "SimpleQueue", Waiting)
+    monkeypatch.setattr(in_order, "SimpleQueue", taken_queue)
     held = threading.Event()
 
     def work(chunk: int) -> int:
